@@ -1,0 +1,124 @@
+# alloc-kernels. `make help` lists the targets; config.mk holds every setting.
+# Files are found by wildcard: a new kernel, backend, test or sweep edits no list.
+include config.mk
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+B := $(BUILD)
+SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# -fno-builtin: gcc may otherwise delete or merge malloc/free pairs, the very thing under test.
+CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) $(SAN) -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc \
+              -fno-builtin-realloc -MMD -MP -D_GNU_SOURCE -Ikernels -Ikernels/harness -Ikernels/counters \
+              -Iexperiments/runner $(CFLAGS)
+
+# ---- what there is ---------------------------------------------------------------------------
+HARNESS_SRC := $(sort $(wildcard kernels/harness/*.c))
+KERNELS     := $(basename $(notdir $(sort $(wildcard kernels/*.c))))
+BACKENDS    := $(basename $(notdir $(sort $(wildcard kernels/counters/*.c))))
+RUNNER_SRC  := $(sort $(wildcard experiments/runner/*.c))
+UNIT_TESTS  := $(basename $(notdir $(sort $(wildcard tests/unit/*.c))))
+CONFORMANCE := $(basename $(notdir $(sort $(wildcard tests/conformance/*.c))))
+TLFL_TESTS  := $(basename $(notdir $(sort $(wildcard tests/tlfl/*.c))))
+TLFL_SRC    := $(sort $(wildcard allocators/tlfl/*.c))
+-include allocators/tlfl/variants.mk
+
+# An optional backend is built only where its library is installed; `ak doctor` names what is missing.
+have = $(shell printf '%s\n' '$(1)' 'int main(void){return 0;}' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo yes)
+HAVE_PAPI   := $(call have,\#include <papi.h>,-lpapi)
+HAVE_LIKWID := $(call have,\#include <likwid-marker.h>,-llikwid)
+BACKENDS_BUILT := $(filter-out $(if $(HAVE_PAPI),,papi) $(if $(HAVE_LIKWID),,likwid),$(BACKENDS))
+LIBS_papi   := -lpapi
+LIBS_likwid := -llikwid
+CFLAGS_likwid := -DLIKWID_PERFMON
+
+LIBS_HARNESS := -lhwloc -lnuma -ljansson -lpthread -ldl -lm
+LIBS_RUNNER  := -linih $(LIBS_HARNESS)
+
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+HARNESS_LIB := $(B)/obj/libharness.a
+RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
+TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
+PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
+KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%)
+BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
+TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) $(TLFL_TESTS:%=$(B)/tests/tlfl/%)
+
+# ---- build -----------------------------------------------------------------------------------
+.PHONY: all
+all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so ## build everything
+
+# Changed flags rebuild: every object depends on a file that holds the command line it was made with.
+FLAGS_STAMP := $(B)/obj/flags
+FLAGS_TEXT  := $(CC) $(CFLAGS_ALL) $(TLFL_CFLAGS)
+$(shell mkdir -p $(B)/obj && printf '%s\n' '$(FLAGS_TEXT)' | cmp -s - $(FLAGS_STAMP) || printf '%s\n' '$(FLAGS_TEXT)' > $(FLAGS_STAMP))
+
+$(B)/obj/%.o: %.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(HARNESS_LIB): $(call obj,$(HARNESS_SRC))
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/kernels/%: $(B)/obj/kernels/%.o $(HARNESS_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -rdynamic $< $(HARNESS_LIB) $(LIBS_HARNESS) $(LDFLAGS) -o $@
+
+$(B)/counters/%.so: kernels/counters/%.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(CFLAGS_$*) -fPIC -shared $< $(LIBS_$*) $(LDFLAGS) -MF $(B)/obj/counters-$*.d -o $@
+
+$(B)/bin/ak: $(RUNNER_OBJ) $(HARNESS_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -rdynamic $(RUNNER_OBJ) $(HARNESS_LIB) $(LIBS_RUNNER) $(LDFLAGS) -o $@
+
+$(B)/bin/ak-launch: $(B)/obj/experiments/launcher/launch.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -o $@
+
+# tlfl and its variants: the same sources, one set of flags each (allocators/tlfl/variants.mk).
+# Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own.
+TLFL_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) -fPIC -shared
+$(B)/lib/libtlfl.so: $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(TLFL_BUILD) $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+
+$(B)/lib/libtlfl-%.so: $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(TLFL_BUILD) $(TLFL_FLAGS_$*) $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+
+$(B)/lib/libbump.so: allocators/bump/bump.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
+
+# ---- tests -----------------------------------------------------------------------------------
+RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
+$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) -rdynamic $< $(RUNNER_TESTABLE) $(HARNESS_LIB) -lcmocka $(LIBS_RUNNER) $(LDFLAGS) -o $@
+
+$(B)/tests/conformance/%: tests/conformance/%.c $(wildcard tests/conformance/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $< -lpthread -ldl $(LDFLAGS) -MF $(B)/obj/conformance-$*.d -o $@
+
+$(B)/tests/tlfl/%: tests/tlfl/%.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
+
+.PHONY: tests unit-tests
+tests: all $(TEST_BINS)
+unit-tests: $(UNIT_TESTS:%=$(B)/tests/unit/%)
+
+.PHONY: check
+check: deps ## install what is missing, build, run every test (under 15 minutes on 2 cores)
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(B) CC=$(CC) tests/run.sh
+
+.PHONY: deps
+deps: ## install what is missing (apt; prints the list first; silent when all is there)
+	@experiments/deps.sh
+
+.SECONDARY:
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
