@@ -1,0 +1,139 @@
+/*
+ * kernel.h - all that a microkernel sees.
+ *
+ * A kernel isolates one cost of malloc/free. It is a file in kernels/ that defines `const struct kernel
+ * kernel`; the harness owns main(), threads, pinning, loop counts, warm-up, clocks, counters, memory
+ * sampling and the result. Start from skeleton.c.
+ *
+ * Life of a launch, on every worker thread (| is a barrier at which all threads are quiescent and the
+ * harness may sample resident memory):
+ *
+ *   baseline | setup | warm-up run | throughput run | batch runs | latency run | memory runs | verify | teardown |
+ *
+ * `run` is called many times, and must go on from the state that the last call left. It must allocate
+ * through c->malloc and c->free only: those are the allocator under test (throughput, memory), the same with
+ * randomly sampled timing (latency), or a stub (--no-alloc, and the null kernel).
+ */
+#ifndef AK_KERNEL_H
+#define AK_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CACHE_LINE  64
+#define CACHE_SECTOR 128 /* what adjacent-line prefetchers move; false sharing shows at this grain too */
+#define PAGE_BYTES  4096
+
+/* ---- parameters: command-line options, sweep keys and columns (or metrics) alike ---- */
+enum param_type { PARAM_INT, PARAM_SIZE, PARAM_WORD };
+
+struct param {
+    const char     *name;     /* as in --name and as in a sweep; underscores, not dashes */
+    enum param_type type;     /* PARAM_SIZE takes the suffixes K, M, G (1024-based) */
+    const char     *fallback; /* the default, as text */
+    const char     *unit;     /* "bytes", "count", "" for words */
+    uint64_t        min, max; /* inclusive range of a number */
+    const char     *words;    /* PARAM_WORD: the admissible words, "a|b|c"; NULL: any text */
+    const char     *what;     /* one line */
+};
+
+/* ---- what a thread has ---- */
+struct rng { uint64_t state; };
+
+/* The live set of one thread, in harness memory. The harness walks it at barriers to know the requested
+ * and the usable bytes that are live; a kernel that keeps blocks elsewhere cannot claim an RSS overhead.
+ * Invariant at a barrier: block[i] is NULL or a live block of size[i] requested bytes. */
+struct live_set {
+    void    **block;
+    uint32_t *size;
+    uint64_t  slots;
+};
+
+struct ctx {
+    /* the allocator under test, as this pass calls it */
+    void *(*malloc)(size_t);
+    void  (*free)(void *);
+    /* who this thread is */
+    unsigned thread, threads;
+    bool     no_alloc; /* the stub serves: blocks overlap, contents cannot be verified */
+    struct rng rng;    /* seeded by --seed and the thread's number */
+    /* harness memory (mmap, zeroed, pre-faulted, line-aligned), sized by the kernel's *_bytes fields */
+    void *priv;        /* this thread's */
+    void *shared;      /* one for all threads */
+    struct live_set live;
+    /* sizes to allocate: size_table[draw & SIZE_TABLE_MASK], drawn beforehand from --size-dist */
+    const uint32_t *size_table;
+    uint64_t iters_done; /* sum of iters of the completed run calls */
+};
+
+#define SIZE_TABLE_MASK 4095u
+
+/* ---- the kernel ---- */
+struct kernel {
+    const char *name, *what;    /* one line; also the text of `ak list` and of the paper's table */
+    const char *variants;       /* "pair|lifo|fifo", the first is the default; NULL: none */
+    const struct param *params; /* ends with a NULL name; NULL: none */
+    const char *op;             /* what one op is, if not "one malloc/free cycle" */
+    unsigned min_threads;       /* 0 reads as 1 */
+    bool     own_threads;       /* threads defaults to one per allowed CPU (c2c) */
+    bool     no_alloc;          /* never calls the allocator under test (null, c2c, chase) */
+    bool     sizes;             /* takes size_min, size_max, size_dist */
+    size_t   priv_bytes;
+    size_t (*shared_bytes)(void);                      /* after parameters and threads are known; optional */
+    uint64_t (*live_slots)(void);                      /* slots of each thread's live set; optional */
+    int      (*setup)(struct ctx *);                   /* optional; non-zero fails the row */
+    int      (*run)(struct ctx *, uint64_t iters);     /* required; the timed region of one thread */
+    int      (*verify)(struct ctx *);                  /* required; non-zero fails the row */
+    uint64_t (*ops)(const struct ctx *, uint64_t iters); /* work claimed; default: iters */
+    void     (*teardown)(struct ctx *);                /* frees what is still live; optional */
+    void     (*report)(void);                          /* on the main thread, after the workers: ak_metric(); optional */
+};
+
+extern const struct kernel kernel; /* defined once by the kernel's file */
+
+/* ---- what the harness offers ---- */
+/* Value of a parameter (of the kernel, or the common ones threads, ops, size_min, size_max). */
+uint64_t    param_int(const char *name);
+const char *param_word(const char *name);
+/* True if --variant is `name`. */
+bool        variant_is(const char *name);
+
+/* Wait for all workers of this launch; spins where every thread has a CPU, sleeps otherwise. Not timed
+ * apart: a kernel that needs it inside `run` pays for it under --no-alloc too. */
+void ak_barrier(struct ctx *);
+/* One step of a wait loop: PAUSE where every thread has a CPU, else yield it. `spins` counts the steps. */
+void ak_relax(unsigned *spins);
+/* Nanoseconds of the harness clock; about 20 ns a call. */
+double ak_now_ns(void);
+/* A shared array of per-thread pointers to ctx, for `report` and for kernels that hand blocks over. */
+struct ctx *ak_ctx(unsigned thread);
+/* Say why verification failed: printf-style, kept once a launch, ends in status_detail. Returns 1. */
+int ak_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A row of metrics.csv. `reason` explains an absent value (then `value` is ignored); else NULL. */
+void ak_metric(const char *name, const char *unit, double value, const char *reason);
+/* A row of matrix.csv (c2c); cpu numbers are the OS's. */
+void ak_matrix(unsigned from_cpu, unsigned to_cpu, const char *state, double ns);
+/* OS number of the CPU that a worker is pinned to, or -1. */
+int ak_cpu(unsigned thread);
+/* Bytes of memory of the harness: zeroed, pre-faulted, under the --numa policy. Ends the launch (exit 3) if refused. */
+void *ak_map(size_t bytes);
+void  ak_unmap(void *, size_t bytes);
+/* usable bytes of a live block, by the allocator's own malloc_usable_size; 0 under --no-alloc */
+size_t ak_usable(void *block);
+
+/* A multiply-based generator (Lehmer's, 64-bit state with a Weyl step): about 1 ns, one multiplication. */
+static inline uint64_t rng_next(struct rng *r)
+{
+    r->state += 0x9e3779b97f4a7c15u;
+    __uint128_t product = (__uint128_t)r->state * (r->state ^ 0xd1b54a32d192ed03u);
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
+/* A number below `bound` from the high half of a draw, by multiplication instead of division. */
+static inline uint32_t rng_below(uint64_t draw, uint32_t bound)
+{
+    return (uint32_t)(((draw >> 32) * bound) >> 32);
+}
+
+#endif
