@@ -1,0 +1,385 @@
+/* api.c - the malloc family: the two fast paths, and what the manual pages say about the rest. */
+#include "api.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fail.h"
+#include "guard.h"
+#include "heap.h"
+#include "large.h"
+#include "lock.h"
+#include "map.h"
+#include "meta.h"
+#include "os.h"
+#include "packed.h"
+#include "pool.h"
+#include "remote.h"
+#include "thread.h"
+#include "tlfl.h"
+
+/* A realloc keeps the block while at least this part of it stays in use. */
+#define API_KEEP_SHIFT 1
+
+/* ---- malloc ---- */
+
+/* Every size, every state of the heap. Above CLASS_DIRECT_MAX this is the ordinary way, so it tries
+ * the current span first. */
+static TLFL_NOINLINE void *malloc_slow(size_t size)
+{
+    if (TLFL_UNLIKELY(size > CLASS_MAX))
+        return tlfl__large_alloc(size, BLOCK_ALIGN, false);
+    unsigned class = class_of(size);
+    struct heap *heap = tlfl__heap;
+    void *block = span_pop(heap->bin[class].current);
+    if (TLFL_LIKELY(block != NULL))
+        return block;
+    if (TLFL_UNLIKELY(heap_state(heap) != HEAP_LIVE))
+        return tlfl__thread_malloc(class);
+    return tlfl__heap_refill(heap, class);
+}
+
+TLFL_INLINE void *malloc_fast(size_t size)
+{
+    if (TLFL_LIKELY(size <= CLASS_DIRECT_MAX)) {
+        void *block = span_pop(tlfl__heap->direct[(size + BLOCK_ALIGN - 1) / BLOCK_ALIGN]);
+        if (TLFL_LIKELY(block != NULL))
+            return block;
+    }
+    return malloc_slow(size);
+}
+
+/* ---- free ---- */
+
+/* The block shows its mark. Goes through the list of the span only if it is ours to walk; a foreign
+ * thread takes the mark for proof, which is wrong with a chance of 2^-64 a free. */
+static TLFL_COLD void free_check(void *pointer, const char *call)
+{
+    struct span *span = map_find(pointer);
+    struct heap *heap = tlfl__heap;
+    if (atomic_load_explicit(&span->owner, memory_order_relaxed) == heap) {
+        tlfl__remote_drain(heap); /* the first free may have come from another thread */
+        if (map_find(pointer) == span && !tlfl__span_lists(span, pointer))
+            return;
+    }
+    tlfl__fail(call, pointer, "block is free already");
+}
+
+/* What is not plain: NULL, foreign and large pointers, blocks of other heaps, marked blocks; and
+ * with `event` not NULL, a span whose countdown has run out by a plain free. */
+static TLFL_NOINLINE void free_slow(void *pointer, struct span *event)
+{
+    if (event != NULL) {
+        tlfl__heap_event(tlfl__heap, event);
+        return;
+    }
+    if (pointer == NULL)
+        return;
+    struct span *span = map_find(pointer);
+    if (TLFL_UNLIKELY(span == NULL))
+        tlfl__fail("free", pointer, "not a block of this allocator, or free already");
+    if (span->kind != SPAN_SMALL) {
+        tlfl__large_free(span, pointer, "free");
+        return;
+    }
+    struct block *block = pointer;
+    if (TLFL_UNLIKELY(block->mark == span_mark(span, block)))
+        free_check(pointer, "free");
+    struct heap *heap = tlfl__heap;
+    if (atomic_load_explicit(&span->owner, memory_order_relaxed) != heap) {
+        if (!packed_free(heap, span, block))
+            tlfl__remote_free(span, block);
+    } else if (span_push(span, block)) {
+        tlfl__heap_event(heap, span);
+    }
+}
+
+TLFL_INLINE void free_fast(void *pointer)
+{
+    struct span *span = map_find(pointer), *event = NULL;
+    struct block *block = pointer;
+    if (TLFL_LIKELY(span != NULL) &&
+        TLFL_LIKELY(atomic_load_explicit(&span->owner, memory_order_relaxed) == tlfl__heap) &&
+        TLFL_LIKELY(block->mark != span_mark(span, block))) {
+        if (TLFL_LIKELY(!span_push(span, block)))
+            return;
+        event = span;
+    }
+    free_slow(pointer, event);
+}
+
+/* ---- all else ---- */
+
+/* The span of a live block, for the calls that do more than free it. */
+static struct span *block_span(void *pointer, const char *call)
+{
+    struct span *span = map_find(pointer);
+    if (TLFL_UNLIKELY(span == NULL))
+        tlfl__fail(call, pointer, "not a block of this allocator, or free already");
+    size_t offset = (size_t)((char *)pointer - span->base);
+    if (TLFL_UNLIKELY(offset % span->size != 0))
+        tlfl__fail(call, pointer, "points into a block, not to its start");
+    if (span->kind == SPAN_SMALL) {
+        struct block *block = pointer;
+        if (TLFL_UNLIKELY(block->mark == span_mark(span, block)))
+            free_check(pointer, call);
+    }
+    return span;
+}
+
+static void *malloc_zeroed(size_t count, size_t size)
+{
+    size_t total;
+    if (TLFL_UNLIKELY(__builtin_mul_overflow(count, size, &total))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (TLFL_UNLIKELY(total > CLASS_MAX))
+        return tlfl__large_alloc(total, BLOCK_ALIGN, true);
+    void *block = malloc_fast(total);
+    if (TLFL_LIKELY(block != NULL))
+        memset(block, 0, total);
+    return block;
+}
+
+/* `align` is a power of two. Within the classes no block is larger than its class for the sake of
+ * alignment: a span starts at a granule, so the blocks of a class whose size is a multiple of
+ * `align` are aligned, and one such class is found at the latest at the next power of two. */
+static void *malloc_aligned(size_t align, size_t size)
+{
+    if (align <= BLOCK_ALIGN)
+        return malloc_fast(size);
+    if (size > CLASS_MAX || align > CLASS_MAX)
+        return tlfl__large_alloc(size, align, false);
+    unsigned class = class_of(size);
+    while ((class_size(class) & (align - 1)) != 0)
+        class++;
+    return malloc_fast(class_size(class));
+}
+
+static void *block_move(void *pointer, size_t old, size_t size)
+{
+    void *moved = malloc_fast(size);
+    if (moved != NULL) {
+        memcpy(moved, pointer, old < size ? old : size);
+        free_fast(pointer);
+    }
+    return moved;
+}
+
+static void *block_resize(void *pointer, size_t size)
+{
+    if (pointer == NULL)
+        return malloc_fast(size);
+    struct span *span = block_span(pointer, "realloc");
+    if (size == 0) {
+        free_fast(pointer);
+        return NULL;
+    }
+    size_t old = span->size;
+    if (span->kind == SPAN_HUGE && size > LARGE_MAX)
+        return tlfl__huge_resize(span, size);
+    if (size <= old && size >= old >> API_KEEP_SHIFT)
+        return pointer;
+    void *moved = block_move(pointer, old, size);
+    return moved == NULL && size <= old ? pointer : moved;
+}
+
+static bool is_power_of_two(size_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+static void *malloc_aligned_checked(size_t align, size_t size)
+{
+    if (TLFL_UNLIKELY(!is_power_of_two(align))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return malloc_aligned(align, size);
+}
+
+/* ---- exported: malloc(3), posix_memalign(3), malloc_usable_size(3), malloc_trim(3) ---- */
+
+/* `size` bytes aligned to 16; size 0 gives a unique pointer. NULL and ENOMEM when refused or when
+ * size exceeds PTRDIFF_MAX. */
+TLFL_API void *API(malloc)(size_t size)
+{
+    guard_enter();
+    void *block = malloc_fast(size);
+    guard_leave();
+    return block;
+}
+
+/* Frees a block of any function here; NULL does nothing. errno is left alone. A pointer that is not
+ * a live block aborts where that is noticed. */
+TLFL_API void API(free)(void *pointer)
+{
+    guard_enter();
+    free_fast(pointer);
+    guard_leave();
+}
+
+/* As malloc(count * size), zeroed; NULL and ENOMEM when the product overflows. */
+TLFL_API void *API(calloc)(size_t count, size_t size)
+{
+    guard_enter();
+    void *block = malloc_zeroed(count, size);
+    guard_leave();
+    return block;
+}
+
+/* Resizes a block, keeping contents up to the lesser size. NULL is as malloc, size 0 frees and
+ * returns NULL. NULL and ENOMEM when refused, the block then is as before. */
+TLFL_API void *API(realloc)(void *pointer, size_t size)
+{
+    guard_enter();
+    void *block = block_resize(pointer, size);
+    guard_leave();
+    return block;
+}
+
+/* As realloc(pointer, count * size); NULL and ENOMEM when the product overflows. */
+TLFL_API void *API(reallocarray)(void *pointer, size_t count, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    guard_enter();
+    void *block = block_resize(pointer, total);
+    guard_leave();
+    return block;
+}
+
+/* `size` bytes (of any size) aligned to `align`; NULL and EINVAL when that is not a power of two,
+ * NULL and ENOMEM when refused. */
+TLFL_API void *API(aligned_alloc)(size_t align, size_t size)
+{
+    guard_enter();
+    void *block = malloc_aligned_checked(align, size);
+    guard_leave();
+    return block;
+}
+
+/* As aligned_alloc. */
+TLFL_API void *API(memalign)(size_t align, size_t size)
+{
+    guard_enter();
+    void *block = malloc_aligned_checked(align, size);
+    guard_leave();
+    return block;
+}
+
+/* As aligned_alloc, but returns 0, EINVAL or ENOMEM, leaves errno alone, and wants an alignment
+ * that is a multiple of sizeof(void *). *pointer is only written on success. */
+TLFL_API int API(posix_memalign)(void **pointer, size_t align, size_t size)
+{
+    if (!is_power_of_two(align) || align < sizeof(void *))
+        return EINVAL;
+    int before = errno;
+    guard_enter();
+    void *block = malloc_aligned(align, size);
+    guard_leave();
+    errno = before;
+    if (block == NULL)
+        return ENOMEM;
+    *pointer = block;
+    return 0;
+}
+
+/* `size` bytes aligned to a page. */
+TLFL_API void *API(valloc)(size_t size)
+{
+    guard_enter();
+    void *block = malloc_aligned(tlfl__os_page(), size);
+    guard_leave();
+    return block;
+}
+
+/* As valloc, with the size rounded up to whole pages, at least one. */
+TLFL_API void *API(pvalloc)(size_t size)
+{
+    size_t page = tlfl__os_page();
+    if (size > (size_t)PTRDIFF_MAX - page) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    guard_enter();
+    void *block = malloc_aligned(page, size_round(size == 0 ? 1 : size, page));
+    guard_leave();
+    return block;
+}
+
+/* Bytes that may be written at `pointer`, all of them; 0 for NULL. */
+TLFL_API size_t API(malloc_usable_size)(void *pointer)
+{
+    if (pointer == NULL)
+        return 0;
+    guard_enter();
+    size_t size = block_span(pointer, "malloc_usable_size")->size;
+    guard_leave();
+    return size;
+}
+
+/* Gives back to the OS all that no other running thread holds; the pad is not used, since nothing
+ * here is a heap top. 1 when anything was given back, else 0. */
+TLFL_API int API(malloc_trim)(size_t pad)
+{
+    (void)pad;
+    guard_enter();
+    packed_trim(tlfl__heap);
+    int any = tlfl__thread_trim();
+    guard_leave();
+    return any;
+}
+
+TLFL_API void API(free_sized)(void *pointer, size_t size)
+{
+    (void)size;
+    API(free)(pointer);
+}
+
+TLFL_API void API(free_aligned_sized)(void *pointer, size_t align, size_t size)
+{
+    (void)align, (void)size;
+    API(free)(pointer);
+}
+
+/* ---- exported: tlfl.h ---- */
+
+#if defined TLFL_LOCKED
+#define API_VARIANT "-locked"
+#elif defined TLFL_PACKED
+#define API_VARIANT "-packed"
+#else
+#define API_VARIANT ""
+#endif
+
+TLFL_API const char *tlfl_version(void)
+{
+    return "0.1.0" API_VARIANT;
+}
+
+TLFL_API size_t tlfl_stat(const char *name)
+{
+    guard_enter();
+    tlfl__central_enter();
+    struct pool_books books = tlfl__pool_books();
+    const struct {
+        const char *name;
+        size_t value;
+    } stats[] = {
+        {"mapped", books.mapped},          {"huge", books.huge},
+        {"metadata", tlfl__meta_bytes()},  {"dirty", books.dirty},
+        {"free", books.free},              {"spans", tlfl__span_count()},
+        {"heaps", tlfl__thread_heaps()},
+    };
+    tlfl__central_leave();
+    guard_leave();
+    for (size_t i = 0; name != NULL && i < sizeof stats / sizeof *stats; i++)
+        if (strcmp(name, stats[i].name) == 0)
+            return stats[i].value;
+    return (size_t)-1;
+}

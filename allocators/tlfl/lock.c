@@ -1,0 +1,68 @@
+/* lock.c - see lock.h. */
+#include "lock.h"
+
+#include "os.h"
+
+/* Hand-over through the kernel costs microseconds, critical sections here last tens to hundreds of
+ * nanoseconds: a short spin pays off while the holder runs, and is over soon when it does not. */
+#define LOCK_SPINS 100
+
+static struct lock central;
+
+/* How often this thread has entered the central lock without leaving it. */
+static TLFL_TLS unsigned central_depth;
+
+static void lock_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static TLFL_NOINLINE void lock_wait(struct lock *lock)
+{
+    for (int i = 0; i < LOCK_SPINS; i++) {
+        uint32_t unheld = 0;
+        if (atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
+            atomic_compare_exchange_weak_explicit(&lock->word, &unheld, 1, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return;
+        lock_pause();
+    }
+    while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
+        tlfl__os_wait(&lock->word, 2);
+}
+
+void tlfl__lock_take(struct lock *lock)
+{
+    uint32_t unheld = 0;
+    if (!atomic_compare_exchange_strong_explicit(&lock->word, &unheld, 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        lock_wait(lock);
+}
+
+void tlfl__lock_drop(struct lock *lock)
+{
+    if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
+        tlfl__os_wake(&lock->word);
+}
+
+void tlfl__central_enter(void)
+{
+    if (central_depth++ == 0)
+        tlfl__lock_take(&central);
+}
+
+void tlfl__central_leave(void)
+{
+    if (--central_depth == 0)
+        tlfl__lock_drop(&central);
+}
+
+void tlfl__central_reset(void)
+{
+    central_depth = 0;
+    atomic_store_explicit(&central.word, 0, memory_order_release);
+}

@@ -1,0 +1,93 @@
+/* os.c - see os.h. */
+#include "os.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* syscall(2) with errno put back: free() has to leave errno alone. -1 is the only failure. */
+static long os_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    int before = errno;
+    long result = syscall(number, a, b, c, d, e, f);
+    errno = before;
+    return result;
+}
+
+size_t tlfl__os_page(void)
+{
+    static _Atomic size_t page;
+    size_t known = atomic_load_explicit(&page, memory_order_relaxed);
+    if (TLFL_UNLIKELY(known == 0)) {
+        known = getauxval(AT_PAGESZ);
+        atomic_store_explicit(&page, known, memory_order_relaxed);
+    }
+    return known;
+}
+
+void *tlfl__os_map(size_t bytes)
+{
+    long start = os_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return start == -1 ? NULL : (void *)start;
+}
+
+void *tlfl__os_map_aligned(size_t bytes, size_t align)
+{
+    size_t slack = align - tlfl__os_page();
+    if (bytes > (size_t)PTRDIFF_MAX - slack)
+        return NULL;
+    char *start = tlfl__os_map(bytes + slack);
+    if (start == NULL)
+        return NULL;
+    size_t head = -(uintptr_t)start & (align - 1);
+    if (head != 0)
+        tlfl__os_unmap(start, head);
+    if (slack != head)
+        tlfl__os_unmap(start + head + bytes, slack - head);
+    return start + head;
+}
+
+void tlfl__os_unmap(void *start, size_t bytes)
+{
+    if (os_call(SYS_munmap, (long)start, (long)bytes, 0, 0, 0, 0) == -1)
+        tlfl__os_purge(start, bytes);
+}
+
+void *tlfl__os_remap(void *start, size_t old_bytes, size_t new_bytes)
+{
+    long moved = os_call(SYS_mremap, (long)start, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE,
+                         0, 0);
+    return moved == -1 ? NULL : (void *)moved;
+}
+
+bool tlfl__os_purge(void *start, size_t bytes)
+{
+    return os_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0, 0) == 0;
+}
+
+uint64_t tlfl__os_ms(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void tlfl__os_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    os_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)value, 0, 0, 0);
+}
+
+void tlfl__os_wake(_Atomic uint32_t *word)
+{
+    os_call(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+void tlfl__os_say(const char *text, size_t length)
+{
+    os_call(SYS_write, STDERR_FILENO, (long)text, (long)length, 0, 0, 0);
+}

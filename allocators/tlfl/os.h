@@ -1,0 +1,44 @@
+/* os.h - everything that is asked of the operating system.
+ *
+ * os.c is the only file that makes system calls. They go through syscall(2) and not through mmap()
+ * and its like: a program or another preloaded library may interpose those and allocate in the
+ * wrapper. No function here changes errno.
+ */
+#ifndef TLFL_OS_H
+#define TLFL_OS_H
+
+#include "base.h"
+
+/* Page size in bytes; a power of two. */
+size_t tlfl__os_page(void);
+
+/* Maps `bytes` (a multiple of the page size) of private zeroed memory; NULL when refused. */
+void *tlfl__os_map(size_t bytes);
+
+/* As tlfl__os_map, with the start aligned to `align`, a power of two of at least a page. Maps
+ * align - page more for a moment. NULL when refused or when the sum overflows. */
+void *tlfl__os_map_aligned(size_t bytes, size_t align);
+
+/* Unmaps. When the kernel refuses (splitting a mapping can exceed vm.max_map_count) the pages are
+ * purged instead, so that at least the memory goes back. */
+void tlfl__os_unmap(void *start, size_t bytes);
+
+/* Resizes a mapping of its own, moving it where it has to; NULL when refused, the old mapping then
+ * is as before. */
+void *tlfl__os_remap(void *start, size_t old_bytes, size_t new_bytes);
+
+/* Gives the pages back; they read as zero afterwards. False when the kernel refused, the contents
+ * then are as before. */
+bool tlfl__os_purge(void *start, size_t bytes);
+
+/* Milliseconds of the coarse monotonic clock: no system call, steps of a few milliseconds. */
+uint64_t tlfl__os_ms(void);
+
+/* Sleeps while *word == value (may wake early); wakes one sleeper. */
+void tlfl__os_wait(_Atomic uint32_t *word, uint32_t value);
+void tlfl__os_wake(_Atomic uint32_t *word);
+
+/* Writes to standard error; a short or failed write is not retried. */
+void tlfl__os_say(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,98 @@
+/* span.c - see span.h. */
+#include "span.h"
+
+#include <string.h>
+
+#include "meta.h"
+#include "packed.h"
+
+/* Carved at a time: a page of blocks, since the first touch costs a fault a page. */
+#define SPAN_CARVE_BYTES 4096
+
+/* A FULL span rejoins its bin when an eighth of it is free, or so many blocks: one block would send
+ * it back to refill after one malloc, and a walk through a nearly full heap would become slow. */
+#define SPAN_WAKE_SHIFT 3
+#define SPAN_WAKE_MAX 64
+
+const struct span tlfl__span_none;
+
+static struct span *span_spare; /* structures not in use, through next */
+static size_t span_used;
+
+struct span *tlfl__span_take(void)
+{
+    struct span *span = span_spare;
+    if (span != NULL) {
+        span_spare = span->next;
+        memset(span, 0, sizeof *span);
+    } else if ((span = tlfl__meta_take(sizeof *span)) == NULL) {
+        return NULL;
+    }
+    span_used++;
+    return span;
+}
+
+void tlfl__span_give(struct span *span)
+{
+    atomic_store_explicit(&span->owner, NULL, memory_order_relaxed);
+    span->next = span_spare;
+    span_spare = span;
+    span_used--;
+}
+
+size_t tlfl__span_count(void)
+{
+    return span_used;
+}
+
+void tlfl__span_cut(struct span *span, unsigned class)
+{
+    size_t size = class_size(class);
+    uint32_t capacity = (uint32_t)(span->run.granules * GRANULE_SIZE / size);
+    uint32_t wake = capacity >> SPAN_WAKE_SHIFT;
+    span->base = run_start(&span->run);
+    span->size = size;
+    span->class = (uint8_t)class;
+    span->capacity = capacity;
+    span->wake = wake == 0 ? 1 : wake > SPAN_WAKE_MAX ? SPAN_WAKE_MAX : wake;
+    span->carved = 0;
+    span->free = NULL;
+}
+
+bool tlfl__span_carve(struct span *span)
+{
+    uint32_t left = span->capacity - span->carved;
+    uint32_t count = (uint32_t)(SPAN_CARVE_BYTES / span->size);
+    count = count == 0 ? 1 : count;
+    count = count > left ? left : count;
+    if (count == 0)
+        return false;
+    char *first = span->base + span->carved * span->size;
+    struct block *list = span->free;
+    for (uint32_t i = count; i-- > 0;) { /* downwards: the list then runs upwards */
+        struct block *block = (struct block *)(first + i * span->size);
+        block->next = list;
+        block->mark = span_mark(span, block);
+        list = block;
+    }
+    span->free = list;
+    span->carved += count;
+    packed_carved(span, first, count);
+    return true;
+}
+
+bool tlfl__span_lists(const struct span *span, const void *block)
+{
+    for (const struct block *b = span->free; b != NULL; b = b->next)
+        if (b == block)
+            return true;
+    return false;
+}
+
+uint32_t tlfl__span_free_count(const struct span *span)
+{
+    uint32_t count = 0;
+    for (const struct block *b = span->free; b != NULL; b = b->next)
+        count++;
+    return count;
+}

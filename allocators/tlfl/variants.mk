@@ -1,0 +1,11 @@
+# Flags of tlfl and of its variants; the Makefile includes this.
+
+# In every build. The fast path needs initial-exec TLS and calls without a PLT; the compiler must
+# not take the body of calloc for a call of calloc.
+TLFL_CFLAGS := -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
+               -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
+
+# One library build/lib/libtlfl-<variant>.so each: one thing broken, all else the same sources.
+TLFL_VARIANTS := locked packed
+TLFL_FLAGS_locked := -DTLFL_LOCKED
+TLFL_FLAGS_packed := -DTLFL_PACKED
