@@ -65,14 +65,11 @@ static TLFL_COLD void free_check(void *pointer, const char *call)
     tlfl__fail(call, pointer, "block is free already");
 }
 
-/* What is not plain: NULL, foreign and large pointers, blocks of other heaps, marked blocks; and
- * with `event` not NULL, a span whose countdown has run out by a plain free. */
-static TLFL_NOINLINE void free_slow(void *pointer, struct span *event)
+/* What is not plain: NULL, foreign and large pointers, blocks of other heaps, marked blocks, and a
+ * span whose countdown was just run out by a plain free. That is the only moment at which `out` is
+ * 0 outside EMPTY, so it needs no argument. Handing over the span would cost every free a move. */
+static TLFL_NOINLINE void free_slow(void *pointer)
 {
-    if (event != NULL) {
-        tlfl__heap_event(tlfl__heap, event);
-        return;
-    }
     if (pointer == NULL)
         return;
     struct span *span = map_find(pointer);
@@ -82,11 +79,16 @@ static TLFL_NOINLINE void free_slow(void *pointer, struct span *event)
         tlfl__large_free(span, pointer, "free");
         return;
     }
+    struct heap *heap = tlfl__heap;
     struct block *block = pointer;
+    bool ours = atomic_load_explicit(&span->owner, memory_order_relaxed) == heap;
+    if (ours && span->out == 0 && span->state != SPAN_EMPTY) {
+        tlfl__heap_event(heap, span);
+        return;
+    }
     if (TLFL_UNLIKELY(block->mark == span_mark(span, block)))
         free_check(pointer, "free");
-    struct heap *heap = tlfl__heap;
-    if (atomic_load_explicit(&span->owner, memory_order_relaxed) != heap) {
+    if (!ours) {
         if (!packed_free(heap, span, block))
             tlfl__remote_free(span, block);
     } else if (span_push(span, block)) {
@@ -96,16 +98,14 @@ static TLFL_NOINLINE void free_slow(void *pointer, struct span *event)
 
 TLFL_INLINE void free_fast(void *pointer)
 {
-    struct span *span = map_find(pointer), *event = NULL;
+    struct span *span = map_find(pointer);
     struct block *block = pointer;
     if (TLFL_LIKELY(span != NULL) &&
         TLFL_LIKELY(atomic_load_explicit(&span->owner, memory_order_relaxed) == tlfl__heap) &&
-        TLFL_LIKELY(block->mark != span_mark(span, block))) {
-        if (TLFL_LIKELY(!span_push(span, block)))
-            return;
-        event = span;
-    }
-    free_slow(pointer, event);
+        TLFL_LIKELY(block->mark != span_mark(span, block)) &&
+        TLFL_LIKELY(!span_push(span, block)))
+        return;
+    free_slow(pointer);
 }
 
 /* ---- all else ---- */
@@ -329,7 +329,6 @@ TLFL_API int API(malloc_trim)(size_t pad)
 {
     (void)pad;
     guard_enter();
-    packed_trim(tlfl__heap);
     int any = tlfl__thread_trim();
     guard_leave();
     return any;

@@ -39,7 +39,7 @@ void tlfl__heap_init(struct heap *heap)
         heap->bin[class].current = SPAN_NONE;
 }
 
-static void heap_set_current(struct heap *heap, unsigned class, struct span *span)
+void tlfl__heap_set_current(struct heap *heap, unsigned class, struct span *span)
 {
     heap->bin[class].current = span;
     size_t last = class_size(class) / BLOCK_ALIGN;
@@ -220,26 +220,32 @@ void tlfl__heap_event(struct heap *heap, struct span *span)
     heap_count_event(heap);
 }
 
+bool tlfl__heap_retire(struct heap *heap, unsigned class)
+{
+    struct span *span = heap->bin[class].current;
+    tlfl__heap_set_current(heap, class, SPAN_NONE);
+    uint32_t unused = tlfl__span_free_count(span);
+    span->out = span->carved - unused;
+    if (span->out == 0) {
+        heap_release(heap, span);
+        return true;
+    }
+    if (unused != 0 || span->carved < span->capacity) {
+        tlfl__heap_shelve(heap, span);
+    } else {
+        span->state = SPAN_FULL;
+        span->out = span->wake;
+    }
+    return false;
+}
+
 bool tlfl__heap_settle(struct heap *heap)
 {
     bool any = false;
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
-        struct span *span = heap->bin[class].current;
-        if (span == SPAN_NONE)
-            continue;
-        heap_set_current(heap, class, SPAN_NONE);
-        uint32_t unused = tlfl__span_free_count(span);
-        span->out = span->carved - unused;
-        if (span->out == 0) {
-            heap_release(heap, span);
-            any = true;
-        } else if (unused == 0 && span->carved == span->capacity) {
-            span->state = SPAN_FULL;
-            span->out = span->wake;
-        } else {
-            tlfl__heap_shelve(heap, span);
-        }
-    }
+    packed_flush(heap);
+    for (unsigned class = 0; class < CLASS_COUNT; class++)
+        if (heap->bin[class].current != SPAN_NONE)
+            any |= tlfl__heap_retire(heap, class);
     for (unsigned order = 0; order < CLASS_ORDERS; order++)
         any |= shelf_clear(heap, &heap->empty[order], UINT32_MAX);
     return any;
@@ -268,11 +274,13 @@ void *tlfl__heap_refill(struct heap *heap, unsigned class)
     void *block;
     if (tlfl__remote_drain(heap) && (block = span_pop(heap->bin[class].current)) != NULL)
         return block;
+    if ((block = packed_refill(heap, class)) != NULL)
+        return block;
     struct span *span = heap->bin[class].current;
     if (span != SPAN_NONE) {
         if (tlfl__span_carve(span))
             return span_pop(span);
-        heap_set_current(heap, class, SPAN_NONE);
+        tlfl__heap_set_current(heap, class, SPAN_NONE);
         span->state = SPAN_FULL;
         span->out = span->wake;
     }
@@ -283,7 +291,7 @@ void *tlfl__heap_refill(struct heap *heap, unsigned class)
     }
     span->state = SPAN_CURRENT;
     span->out = span->capacity;
-    heap_set_current(heap, class, span);
+    tlfl__heap_set_current(heap, class, span);
     if (span->free == NULL)
         tlfl__span_carve(span);
     return span_pop(span);

@@ -43,7 +43,8 @@ struct heap {
     uint32_t empty_granules; /* in the EMPTY ones */
     uint32_t events;         /* slow path entries, for the tick */
     uint64_t ticked_ms;
-    struct heap *next; /* IDLE: next in its list */
+    struct heap *next;          /* IDLE: next in its list */
+    struct packed_lanes *lanes; /* variant packed, else NULL; see packed.h */
 
     /* Written by any thread, and so on lines of their own. */
     alignas(LINE_PAIR) struct block *_Atomic remote; /* freed by others; see remote.h */
@@ -67,6 +68,13 @@ void tlfl__heap_event(struct heap *heap, struct span *span);
 /* Takes all CURRENT spans out of use and gives every empty span to the pool; true when there was
  * one. After it all spans of the heap are AVAIL or FULL. */
 bool tlfl__heap_settle(struct heap *heap);
+
+/* Makes `span` (CURRENT, or SPAN_NONE) the current one of its class. */
+void tlfl__heap_set_current(struct heap *heap, unsigned class, struct span *span);
+
+/* Takes the current span of a class out of use: FULL if nothing can be taken from it, AVAIL if
+ * something can, to the pool if nothing of it is live. True in the last case. */
+bool tlfl__heap_retire(struct heap *heap, unsigned class);
 
 /* Makes a span that is in no list AVAIL. */
 void tlfl__heap_shelve(struct heap *heap, struct span *span);

@@ -21,6 +21,7 @@
  *   AVAIL    out = live blocks. Exact: nothing is taken from it
  *   CURRENT  out only says when to look in on housekeeping
  *   EMPTY    out is 0; a free would be a double free
+ * Between a push that ends the countdown and its event out is 0; at no other time outside EMPTY.
  * A block on the way home from another thread (remote.h) still counts as live.
  *
  * A LARGE span is one block out of the pool, a HUGE span one mapping of its own; they have no owner

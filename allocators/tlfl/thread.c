@@ -82,7 +82,6 @@ static struct heap *thread_find_heap(void)
 static void thread_exit(struct heap *heap)
 {
     tlfl__heap = (struct heap *)&tlfl__heap_after;
-    packed_exit(heap);
     tlfl__central_enter();
     tlfl__remote_drain(heap);
     tlfl__heap_settle(heap);
@@ -201,6 +200,7 @@ bool tlfl__thread_trim(void)
 {
     bool any = false;
     struct heap *heap = tlfl__heap;
+    packed_return();
     if (heap_state(heap) == HEAP_LIVE) {
         tlfl__remote_drain(heap);
         any |= tlfl__heap_settle(heap);

@@ -1,0 +1,175 @@
+/* packed.c - see packed.h. */
+#include "packed.h"
+
+#ifdef TLFL_PACKED
+
+#include "lock.h"
+#include "map.h"
+#include "meta.h"
+#include "remote.h"
+
+#define PACKED_CLASSES (PACKED_MAX / BLOCK_ALIGN)
+
+_Static_assert(PACKED_MAX < CLASS_FINE_MAX, "class_of(PACKED_MAX) is PACKED_MAX / 16 - 1");
+
+/* lane[class] of one heap: see packed.h. freed counts the blocks put into it since it was last
+ * found empty. */
+struct packed_lanes {
+    struct span lane[PACKED_CLASSES];
+    uint32_t freed[PACKED_CLASSES];
+};
+
+/* Blocks to give away, marked as free blocks of their span. Under the central lock. */
+static struct {
+    struct block *first;
+    uint32_t count;
+    struct heap *giver; /* owner of all of them, or NULL: of several */
+} gifts[PACKED_CLASSES];
+
+static void gift_put(unsigned class, struct block *block, struct heap *giver)
+{
+    if (gifts[class].count == 0)
+        gifts[class].giver = giver;
+    else if (gifts[class].giver != giver)
+        gifts[class].giver = NULL;
+    block->next = gifts[class].first;
+    gifts[class].first = block;
+    gifts[class].count++;
+}
+
+static struct block *gift_take(unsigned class)
+{
+    struct block *block = gifts[class].first;
+    if (block != NULL) {
+        gifts[class].first = block->next;
+        gifts[class].count--;
+    }
+    return block;
+}
+
+void tlfl__packed_carved(struct span *span, char *first, uint32_t count)
+{
+    if (span->class >= PACKED_CLASSES)
+        return;
+    struct block *kept = NULL;
+    struct heap *heap = atomic_load_explicit(&span->owner, memory_order_relaxed);
+    tlfl__central_enter();
+    for (uint32_t i = count; i-- > 0;) {
+        struct block *block = (struct block *)(first + i * span->size);
+        if (i % 2 == 0) {
+            block->next = kept;
+            kept = block;
+        } else {
+            gift_put(span->class, block, heap);
+        }
+    }
+    tlfl__central_leave();
+    span->free = kept;
+}
+
+static void lane_put(struct packed_lanes *lanes, unsigned class, struct block *block)
+{
+    block->next = lanes->lane[class].free;
+    lanes->lane[class].free = block;
+}
+
+/* Moves gifts of others to the lane and own ones above PACKED_HOLD home. Under the central lock. */
+static void lane_fill(struct heap *heap, struct packed_lanes *lanes, unsigned class)
+{
+    uint32_t most = gifts[class].count, taken = 0;
+    struct block *held = NULL;
+    if (gifts[class].giver == heap && most <= PACKED_HOLD)
+        return;
+    for (; taken < PACKED_BATCH && most > 0; most--) {
+        struct block *block = gift_take(class);
+        struct span *span = map_find(block);
+        if (atomic_load_explicit(&span->owner, memory_order_relaxed) != heap) {
+            lane_put(lanes, class, block);
+            taken++;
+        } else if (gifts[class].count >= PACKED_HOLD) {
+            if (span_push(span, block))
+                tlfl__heap_event(heap, span);
+            taken++;
+        } else {
+            block->next = held;
+            held = block;
+        }
+    }
+    for (struct block *next; held != NULL; held = next) {
+        next = held->next;
+        gift_put(class, held, heap);
+    }
+}
+
+void *tlfl__packed_refill(struct heap *heap, unsigned class)
+{
+    if (class >= PACKED_CLASSES)
+        return NULL;
+    tlfl__central_enter();
+    struct packed_lanes *lanes = heap->lanes;
+    if (lanes == NULL)
+        lanes = heap->lanes = tlfl__meta_take(sizeof *lanes);
+    if (lanes != NULL && lanes->lane[class].free == NULL) {
+        lanes->freed[class] = 0;
+        lane_fill(heap, lanes, class);
+    }
+    tlfl__central_leave();
+    if (lanes == NULL)
+        return NULL;
+    struct span *lane = &lanes->lane[class];
+    bool is_current = heap->bin[class].current == lane;
+    if (lane->free == NULL) {
+        if (is_current)
+            tlfl__heap_set_current(heap, class, SPAN_NONE);
+        return span_pop(heap->bin[class].current);
+    }
+    if (!is_current && heap->bin[class].current != SPAN_NONE)
+        tlfl__heap_retire(heap, class);
+    tlfl__heap_set_current(heap, class, lane);
+    return span_pop(lane);
+}
+
+bool tlfl__packed_free(struct heap *heap, struct span *span, struct block *block)
+{
+    struct packed_lanes *lanes = heap->lanes;
+    unsigned class = span->class;
+    if (class >= PACKED_CLASSES || lanes == NULL || lanes->freed[class] >= PACKED_LANE_MAX)
+        return false;
+    lanes->freed[class]++;
+    block->mark = span_mark(span, block);
+    lane_put(lanes, class, block);
+    return true;
+}
+
+void tlfl__packed_flush(struct heap *heap)
+{
+    struct packed_lanes *lanes = heap->lanes;
+    if (lanes == NULL)
+        return;
+    for (unsigned class = 0; class < PACKED_CLASSES; class++) {
+        struct span *lane = &lanes->lane[class];
+        if (heap->bin[class].current == lane)
+            tlfl__heap_set_current(heap, class, SPAN_NONE);
+        for (struct block *block = lane->free, *next; block != NULL; block = next) {
+            next = block->next;
+            tlfl__remote_free(map_find(block), block);
+        }
+        lane->free = NULL;
+        lanes->freed[class] = 0;
+    }
+}
+
+void tlfl__packed_return(void)
+{
+    tlfl__central_enter();
+    for (unsigned class = 0; class < PACKED_CLASSES; class++)
+        for (struct block *block; (block = gift_take(class)) != NULL;)
+            tlfl__remote_free(map_find(block), block);
+    tlfl__central_leave();
+}
+
+#else
+
+_Static_assert(PACKED_MAX < CLASS_MAX, "a translation unit is not empty in ISO C");
+
+#endif
