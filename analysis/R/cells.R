@@ -1,0 +1,79 @@
+# Choosing and comparing cells: which rows answer a question, and which launches are pairs.
+
+# Everything planned about a launch except allocator, threads and repetition.
+CELL_COLUMNS <- c("kernel", "variant", "cpus", "placement", "numa_policy", "size_min", "size_max", "size_dist",
+                  "ops_per_thread", "live_blocks", "lifetime_dist", "touch", "heap_state", "machine_id",
+                  "counters", "params")
+
+#' One text that tells cells apart, over the given columns.
+cell_key <- function(runs, columns) {
+  if (nrow(runs) == 0) return(character())
+  do.call(paste, c(lapply(columns, function(name) ifelse(is.na(runs[[name]]), "", runs[[name]])), sep = "\x1f"))
+}
+
+#' Rows of a kernel from the first preferred sweep folder that has ok rows of it, else from any one folder.
+#' @param runs all rows
+#' @param kernel kernel name
+#' @param preferred folder names in order of preference
+#' @return rows of one folder (failed ones included); zero rows where there are none
+rows_of <- function(runs, kernel, preferred = character()) {
+  own <- runs[runs$kernel %in% kernel, , drop = FALSE]
+  have <- unique(ok_rows(own)$folder)
+  chosen <- c(intersect(preferred, have), sort(have))
+  if (length(chosen) == 0) chosen <- c(intersect(preferred, own$folder), sort(unique(own$folder)), NA)
+  own[own$folder %in% chosen[1], , drop = FALSE]
+}
+
+#' Keep the slice of the plan with the most ok rows: everything fixed except what the figure varies.
+#' @param runs rows of one kernel
+#' @param vary columns that may differ within the slice (besides allocator and threads)
+#' @return the slice; attribute "others" counts the slices left out, "fixed" says what was held
+pick_slice <- function(runs, vary = character()) {
+  columns <- setdiff(CELL_COLUMNS, vary)
+  key <- cell_key(runs, columns)
+  ok_keys <- key[runs$status == "ok"]
+  counts <- table(if (length(ok_keys) > 0) ok_keys else key)
+  best <- names(counts)[which.max(counts)]
+  slice <- runs[key %in% best, , drop = FALSE]
+  attr(slice, "others") <- length(unique(key)) - 1L
+  slice
+}
+
+#' Interval of a column for each group.
+#' @param rows ok rows
+#' @param by grouping columns
+#' @param column measured column
+#' @return data.frame of by, value, low, high, launches, method; groups in first-seen order
+group_intervals <- function(rows, by, column) {
+  if (nrow(rows) == 0) return(NULL)
+  key <- cell_key(rows, by)
+  parts <- lapply(unique(key), function(one) {
+    group <- rows[key == one, , drop = FALSE]
+    cbind(group[1, by, drop = FALSE], median_interval(group[[column]]))
+  })
+  out <- do.call(rbind, parts)
+  rownames(out) <- NULL
+  out
+}
+
+#' Pair the launches of two sets by repetition within the same cell.
+#' @param a,b ok rows; every column of `columns` and rep must agree for a pair
+#' @return data.frame of row indices a, b
+pair_rows <- function(a, b, columns) {
+  key_a <- cell_key(a, c(columns, "rep", "run_id"))
+  key_b <- cell_key(b, c(columns, "rep", "run_id"))
+  match_b <- match(key_a, key_b)
+  data.frame(a = which(!is.na(match_b)), b = match_b[!is.na(match_b)])
+}
+
+#' Paired ratio of a column between two allocators.
+#' @param rows ok rows of one kernel and slice
+#' @param numerator,denominator allocator names
+#' @param column measured column
+#' @param columns what must agree for a pair (besides rep and run)
+allocator_ratio <- function(rows, numerator, denominator, column, columns = c("threads", CELL_COLUMNS)) {
+  a <- rows[rows$allocator == numerator, , drop = FALSE]
+  b <- rows[rows$allocator == denominator, , drop = FALSE]
+  pairs <- pair_rows(a, b, columns)
+  paired_ratio(a[[column]][pairs$a], b[[column]][pairs$b])
+}

@@ -1,0 +1,39 @@
+# Numbers as they are printed. Three significant digits: more would claim what the intervals deny.
+
+#' @param x numbers
+#' @param digits significant digits
+#' @return text; NA gives NA
+number_text <- function(x, digits = 3) {
+  vapply(x, function(one) {
+    if (!is.finite(one)) return(NA_character_)
+    rounded <- signif(one, digits)
+    decimals <- if (rounded == 0) 0 else max(0, digits - 1 - floor(log10(abs(rounded))))
+    formatC(rounded, format = "f", digits = decimals, big.mark = if (abs(rounded) >= 10000) "," else "")
+  }, "", USE.NAMES = FALSE)
+}
+
+#' A count, with thousands separated.
+count_text <- function(x) ifelse(is.na(x), NA_character_, formatC(x, format = "d", big.mark = ","))
+
+#' An interval as "[low, high]", "(n<6)" where there are too few launches, "" where there is no value.
+interval_tex <- function(interval, digits = 3) {
+  ifelse(is.na(interval$value), "",
+         ifelse(is.na(interval$low), paste0("(n$=$", interval$launches, "$<$", MIN_LAUNCHES, ")"),
+                paste0("[", number_text(interval$low, digits), ", ", number_text(interval$high, digits), "]")))
+}
+
+#' A latency, as an upper bound where the clock cannot resolve it.
+#' @param value ns
+#' @param clock_overhead ns, of the same launches
+latency_tex <- function(value, clock_overhead) {
+  bound <- !is.na(value) & !is.na(clock_overhead) & value < OVERHEAD_FACTOR * clock_overhead
+  paste0(ifelse(bound, "$\\le$ ", ""), number_text(value))
+}
+
+#' "8" or "6--8": the range of launches behind the points of a figure; "none" where there are none.
+launches_text <- function(n) {
+  n <- n[!is.na(n) & n > 0]
+  if (length(n) == 0) return("none")
+  if (min(n) == max(n)) return(count_text(min(n)))
+  paste0(count_text(min(n)), "--", count_text(max(n)))
+}

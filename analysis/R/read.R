@@ -1,0 +1,172 @@
+# Reading results folders: columns by name, missing ones refused, unknown ones reported, failed rows
+# kept apart from numbers.
+
+#' Read one CSV of a results folder.
+#' @param file path
+#' @param columns data.frame column, type of the contract
+#' @param select optional columns to keep
+#' @return data.frame with typed columns; "" is NA
+read_results_csv <- function(file, columns, select = columns$column) {
+  size <- file.info(file)$size
+  if (is.na(size) || size == 0) usage_error(file, ": empty file; a header was expected")
+  header <- scan(file, "", sep = ",", quote = "\"", nlines = 1, quiet = TRUE)
+  missing <- setdiff(columns$column, header)
+  if (length(missing) > 0) {
+    usage_error(file, ": missing column", if (length(missing) > 1) "s", ": ", paste(missing, collapse = ", "))
+  }
+  unknown <- setdiff(header, columns$column)
+  if (length(unknown) > 0) {
+    warning(file, ": unknown columns are ignored: ", paste(unknown, collapse = ", "), call. = FALSE)
+  }
+  torn <- torn_line(file, size)
+  classes <- ifelse(header %in% select, "character", "NULL")
+  data <- tryCatch(
+    utils::read.csv(if (is.null(torn)) file else text_of(torn), colClasses = classes, na.strings = "",
+                    check.names = FALSE, encoding = "UTF-8", comment.char = ""),
+    error = function(e) usage_error(file, ": not readable as CSV: ", conditionMessage(e))
+  )
+  for (name in intersect(names(data), columns$column[columns$type %in% c("integer", "decimal")])) {
+    number <- suppressWarnings(as.numeric(data[[name]]))
+    bad <- which(is.na(number) & !is.na(data[[name]]))
+    if (length(bad) > 0) {
+      usage_error(file, ": row ", bad[1] + 1, ": ", name, ": a number was expected, not '", data[[name]][bad[1]], "'")
+    }
+    data[[name]] <- number
+  }
+  data
+}
+
+#' The complete lines of a file whose last line was cut off while it was written; NULL if none was.
+torn_line <- function(file, size) {
+  con <- file(file, "rb")
+  on.exit(close(con))
+  seek(con, size - 1)
+  if (identical(readBin(con, "raw", 1), as.raw(10))) return(NULL)
+  warning(file, ": the last line is torn and left out", call. = FALSE)
+  lines <- readLines(file, warn = FALSE, encoding = "UTF-8")
+  lines[-length(lines)]
+}
+
+text_of <- function(lines) textConnection(lines, encoding = "UTF-8")
+
+#' Read runs.csv of one folder.
+#' @return data.frame; row order as written; a row_id written twice keeps its last row
+read_runs <- function(file, contract) {
+  runs <- read_results_csv(file, contract[["runs.csv"]])
+  strange <- setdiff(runs$status, STATUSES)
+  if (length(strange) > 0) usage_error(file, ": status: unknown word '", strange[1], "'")
+  again <- duplicated(runs$row_id, fromLast = TRUE)
+  if (any(again)) warning(file, ": ", sum(again), " rows were written again; the last of each counts", call. = FALSE)
+  runs[!again, , drop = FALSE]
+}
+
+#' A side file of one folder, restricted to committed rows; zero rows where the file is missing.
+read_side <- function(folder, name, contract, row_ids) {
+  columns <- contract[[name]]
+  file <- file.path(folder, name)
+  if (!file.exists(file) || file.info(file)$size == 0) {
+    return(as.data.frame(stats::setNames(rep(list(character()), nrow(columns)), columns$column)))
+  }
+  side <- read_results_csv(file, columns)
+  side[side$row_id %in% row_ids, , drop = FALSE]
+}
+
+#' Read every results folder below a root (or the root itself, where it is one).
+#' Histograms are read on demand by read_hist: they are by far the largest file.
+#' @param root folder with one sub-folder a sweep
+#' @param contract from read_contract
+#' @return list: runs (all rows; `folder` and `key` added; kernel parameters as one text `params`),
+#'   metrics, matrix (with `key`), meta (by folder), folders, contract
+read_results <- function(root, contract) {
+  if (!dir.exists(root)) usage_error(root, ": no such folder")
+  candidates <- c(root, sort(list.dirs(root, recursive = FALSE)))
+  folders <- candidates[file.exists(file.path(candidates, "runs.csv"))]
+  names(folders) <- basename(folders)
+  parts <- lapply(folders, function(folder) {
+    runs <- read_runs(file.path(folder, "runs.csv"), contract)
+    runs$folder <- rep(basename(folder), nrow(runs))
+    runs$key <- sprintf("%s/%s", runs$folder, runs$row_id)
+    metrics <- with_key(read_side(folder, "metrics.csv", contract, runs$row_id), basename(folder))
+    runs$params <- row_params(metrics, runs$key)
+    matrix <- with_key(read_side(folder, "matrix.csv", contract, runs$row_id), basename(folder))
+    list(runs = runs, metrics = metrics, matrix = matrix)
+  })
+  bind <- function(what) do.call(rbind, unname(lapply(parts, `[[`, what)))
+  runs <- bind("runs")
+  if (is.null(runs)) runs <- empty_runs(contract)
+  list(runs = derive(runs), metrics = bind("metrics"), matrix = bind("matrix"),
+       meta = lapply(folders, read_meta), folders = folders, contract = contract)
+}
+
+empty_runs <- function(contract) {
+  columns <- contract[["runs.csv"]]
+  empty <- lapply(columns$type, function(type) if (type %in% c("integer", "decimal")) numeric() else character())
+  runs <- as.data.frame(stats::setNames(empty, columns$column))
+  runs$folder <- runs$key <- runs$params <- character()
+  runs
+}
+
+with_key <- function(side, folder) {
+  side$key <- sprintf("%s/%s", rep(folder, nrow(side)), side$row_id)
+  side
+}
+
+#' Kernel parameters of each row as one text, "name=value name=value": part of a cell's identity.
+row_params <- function(metrics, keys) {
+  own <- metrics[startsWith(metrics$name, "param.") & !is.na(metrics$value), , drop = FALSE]
+  own <- own[order(own$name), , drop = FALSE]
+  if (nrow(own) == 0) return(rep("", length(keys)))
+  text <- tapply(paste0(sub("^param[.]", "", own$name), "=", own$value), own$key, paste, collapse = " ")
+  params <- as.character(text[keys])
+  params[is.na(params)] <- ""
+  params
+}
+
+#' Columns that the analysis derives. ns_per_op is thread time: what one operation costs the thread that does it.
+derive <- function(runs) {
+  runs$ns_per_op <- runs$wall_ns * runs$threads / runs$ops
+  runs$sys_ns_per_op <- runs$cpu_sys_ns / runs$ops
+  runs$faults_per_op <- (runs$minor_faults + runs$major_faults) / runs$ops
+  runs$l3_miss_per_op <- runs$l3_miss / runs$ops
+  runs$internal_bytes <- runs$usable_peak_bytes - runs$live_peak_bytes
+  runs$external_bytes <- runs$rss_overhead_bytes - runs$internal_bytes
+  runs
+}
+
+#' meta.json of a folder as a flat list of texts with dotted names; empty where missing or unreadable.
+read_meta <- function(folder) {
+  file <- file.path(folder, "meta.json")
+  if (!file.exists(file)) return(list())
+  meta <- tryCatch(jsonlite::fromJSON(file, simplifyVector = FALSE), error = function(e) {
+    warning(file, ": not readable as JSON: ", conditionMessage(e), call. = FALSE)
+    list()
+  })
+  flat <- rapply(list(meta), function(x) paste(as.character(x), collapse = ", "), how = "unlist")
+  as.list(flat)
+}
+
+#' Histogram rows of some launches.
+#' @param results from read_results
+#' @param keys folder/row_id of the launches
+#' @param call malloc, free, touch or pair
+#' @return data.frame key, lower_ns, upper_ns, count
+read_hist <- function(results, keys, call) {
+  columns <- results$contract[["hist.csv"]]
+  parts <- lapply(intersect(names(results$folders), unique(sub("/[^/]*$", "", keys))), function(folder) {
+    file <- file.path(results$folders[[folder]], "hist.csv")
+    if (!file.exists(file) || file.info(file)$size == 0) return(NULL)
+    if (is.null(hist_cache[[file]])) hist_cache[[file]] <- with_key(read_results_csv(file, columns), folder)
+    hist <- hist_cache[[file]]
+    hist[hist$call == call & hist$key %in% keys, c("key", "lower_ns", "upper_ns", "count"), drop = FALSE]
+  })
+  merged <- do.call(rbind, parts)
+  if (is.null(merged)) {
+    merged <- data.frame(key = character(), lower_ns = numeric(), upper_ns = numeric(), count = numeric())
+  }
+  merged
+}
+
+hist_cache <- new.env()
+
+#' Rows that carry numbers: status ok, and nothing else.
+ok_rows <- function(runs) runs[runs$status %in% "ok", , drop = FALSE]

@@ -1,0 +1,338 @@
+# The paper's tables as LaTeX tabulars. Each table_NAME returns list(lines, launches) or list(reason, launches).
+
+#' A booktabs tabular.
+#' @param align column letters
+#' @param head character: LaTeX of the header cells
+#' @param body list of character vectors: LaTeX of each row's cells
+#' @param rules row numbers after which to leave a small gap
+tabular <- function(align, head, body, rules = integer()) {
+  rows <- vapply(body, function(cells) {
+    cells[is.na(cells) | cells == ""] <- "--"
+    paste(paste(cells, collapse = " & "), "\\\\")
+  }, "")
+  if (length(rules) > 0) rows[rules] <- paste(rows[rules], "\\addlinespace")
+  c(sprintf("\\begin{tabular}{%s}", align), "\\toprule", paste(paste(head, collapse = " & "), "\\\\"), "\\midrule",
+    rows, "\\bottomrule", "\\end{tabular}")
+}
+
+#' A cell that wraps.
+wrapped <- function(width) sprintf(">{\\raggedright\\arraybackslash}p{%s\\linewidth}", width)
+
+READING_TEXT <- c(thread = "cycles per thread", total = "cycles in total")
+
+#' Our values of a published metric in one cell of the plan, in the reading's unit.
+#' @return from median_interval, scaled; throughput in total over the threads
+our_value <- function(cell, allocator, metric) {
+  rows <- ok_rows(cell$rows)
+  interval <- median_interval(rows[[metric$column]][rows$allocator == allocator])
+  interval[c("value", "low", "high")] <- interval[c("value", "low", "high")] * metric$scale
+  interval
+}
+
+#' The published table beside ours: a row a metric, reading and allocator.
+table_published <- function(comparison, claims, registry) {
+  cells <- comparison$cells
+  if (length(cells) == 0) cells <- list(list(rows = comparison$rows, reading = "thread", setting = ""))
+  first <- cells[!duplicated(vapply(cells, `[[`, "", "reading"))]
+  body <- list()
+  launches <- integer()
+  rules <- integer()
+  for (cell in first) for (i in seq_len(nrow(PUBLISHED_METRICS))) {
+    metric <- PUBLISHED_METRICS[i, ]
+    for (allocator in PUBLISHED_ALLOCATORS) {
+      rows <- cell$rows[cell$rows$allocator %in% allocator, , drop = FALSE]
+      interval <- our_value(cell, allocator, metric)
+      launches <- c(launches, interval$launches)
+      body <- c(body, list(published_line(metric, cell, allocator, interval, rows, claims, registry)))
+    }
+    rules <- c(rules, length(body))
+  }
+  head <- c("metric", "allocator", "published", "ours", "95\\,\\% interval", "n")
+  list(lines = tabular(paste0(wrapped(0.26), "lrrrr"), head, body, rules[-length(rules)]), launches = launches)
+}
+
+#' One row of that table.
+published_line <- function(metric, cell, allocator, interval, rows, claims, registry) {
+  first <- allocator == PUBLISHED_ALLOCATORS[1]
+  name <- if (first) sprintf("%s, %s (%s)", metric$metric, tex_escape(metric$unit), READING_TEXT[[cell$reading]]) else " "
+  overhead <- if (nrow(rows) > 0) stats::median(ok_rows(rows)$clock_overhead_ns, na.rm = TRUE) else NA
+  ours <- if (is.na(interval$value)) empty_cell(rows, metric$column)
+          else if (metric$claim == "paper.p999") latency_tex(interval$value, overhead) else number_text(interval$value)
+  if (metric$claim == "paper.ops" && is.finite(interval$value)) {
+    ours <- sprintf("%s total, %s a thread", ours, number_text(interval$value / rows$threads[1]))
+  }
+  c(name, tex_escape(allocator_label(registry, allocator)),
+    number_text(published_value(claims, metric$claim, allocator), 4), ours, interval_tex(interval),
+    if (interval$launches > 0) interval$launches else "")
+}
+
+#' What stands where there is no number.
+empty_cell <- function(rows, column) {
+  if (nrow(rows) == 0) return("not run")
+  if (nrow(ok_rows(rows)) == 0) return(tex_escape(status_counts(rows)))
+  if (is.na(unmeasured_reason(rows, column))) "" else "not measured"
+}
+
+#' The verdict on each claim of the published table.
+table_verdicts <- function(comparison) {
+  verdicts <- comparison$verdicts
+  body <- lapply(seq_len(nrow(verdicts)), function(i) {
+    v <- verdicts[i, ]
+    c(tex_escape(v$metric), number_text(v$published),
+      if (is.finite(v$value)) paste(number_text(v$value), interval_tex(v)) else "", as.character(v$launches),
+      paste0("\\textbf{", v$verdict, "}"), tex_escape(v$note))
+  })
+  list(lines = tabular(paste0(wrapped(0.11), "rrr", wrapped(0.15), wrapped(0.36)),
+                       c("claim", "published", "ours", "n", "verdict", "condition or reason"), body,
+                       seq_len(nrow(verdicts) - 1)),
+       launches = verdicts$launches)
+}
+
+#' The same ratios by live set (and lifetimes, touching): what the verdicts rest on.
+table_sensitivity <- function(comparison) {
+  details <- comparison$details
+  if (!comparison$several) {
+    return(list(reason = "not measured here: the data have one live set only", launches = integer()))
+  }
+  keys <- unique(details[c("reading", "setting")])
+  body <- lapply(seq_len(nrow(keys)), function(i) {
+    own <- details[details$reading == keys$reading[i] & details$setting == keys$setting[i], ]
+    own <- own[match(PUBLISHED_METRICS$claim, own$claim), ]
+    c(READING_TEXT[[keys$reading[i]]], tex_escape(keys$setting[i]),
+      ifelse(is.finite(own$value), paste(number_text(own$value), interval_tex(own, 2)), "--"))
+  })
+  list(lines = tabular(paste0("l", wrapped(0.18), "rrrr"), c("reading", "live set", PUBLISHED_METRICS$metric), body),
+       launches = details$launches)
+}
+
+LATENCY_COLUMNS <- c("lat_p50_ns", "lat_p99_ns", "lat_p999_ns", "lat_p9999_ns")
+
+#' Latency quantiles by allocator and thread count, upper bounds marked, the null kernel beside.
+table_latency <- function(results, registry) {
+  all <- latency_rows(results$runs)
+  rows <- ok_rows(all)
+  rows <- rows[is.finite(rows$lat_p50_ns), , drop = FALSE]
+  if (nrow(rows) == 0) {
+    return(list(reason = paste0("not measured here: ", why_no_rows(all, "the churn kernel with a latency pass")),
+                launches = integer()))
+  }
+  null <- ok_rows(rows_of(results$runs, "null", c(all$folder[1], "latency", "contention", "paper")))
+  null$allocator <- rep("null", nrow(null))
+  body <- list()
+  launches <- integer()
+  rules <- integer()
+  for (n in latency_threads(rows)) {
+    at <- rbind(rows[rows$threads == n, ], null[null$threads == n, ])
+    for (allocator in c(display_order(registry, unique(rows$allocator)), if (any(at$allocator == "null")) "null")) {
+      own <- at[at$allocator == allocator, , drop = FALSE]
+      if (nrow(own) == 0) next
+      body <- c(body, list(latency_line(own, n, allocator, registry)))
+      if (allocator != "null") launches <- c(launches, nrow(own))
+    }
+    rules <- c(rules, length(body))
+  }
+  list(lines = tabular("rlrrrrr", c("threads", "allocator", "p50", "p99", "p99.9", "p99.99", "n"), body,
+                       rules[-length(rules)]), launches = launches)
+}
+
+latency_line <- function(own, n, allocator, registry) {
+  overhead <- stats::median(own$clock_overhead_ns, na.rm = TRUE)
+  cells <- vapply(LATENCY_COLUMNS, function(column) {
+    interval <- median_interval(own[[column]])
+    if (is.na(interval$value)) return("too few samples")
+    paste(latency_tex(interval$value, overhead), "{\\footnotesize", interval_tex(interval, 2), "}")
+  }, "")
+  over <- any(own$threads > own$cpus)
+  name <- if (allocator == "null") "\\emph{null}" else tex_escape(allocator_label(registry, allocator))
+  c(paste0(n, if (over) "$^{*}$" else ""), name, cells, as.character(nrow(own)))
+}
+
+#' A fit row's value with its interval, or its reason.
+fit_cell <- function(row) {
+  if (nrow(row) == 0) return("")
+  if (is.na(row$value[1])) return("")
+  paste(number_text(row$value[1]), "{\\footnotesize", interval_tex(row[1, ], 2), "}")
+}
+
+#' The fitted terms that belong to an allocator, at the largest n with a CPU for every thread.
+table_fit <- function(fit, registry) {
+  own <- fit$fit[fit$fit$term %in% c("T_alloc", "T_os", "faults", "joint_residual", "single_thread_gap") &
+                   is.finite(fit$fit$n), , drop = FALSE]
+  if (nrow(own) == 0) {
+    return(list(reason = "not measured here: no ok churn rows with a CPU for every thread", launches = integer()))
+  }
+  body <- list()
+  for (allocator in display_order(registry, unique(own$allocator))) for (n in sort(unique(own$n))) {
+    at <- own[own$allocator == allocator & own$n == n, ]
+    term <- function(name) fit_cell(at[at$term == name, ])
+    if (nrow(at) > 0) {
+      body <- c(body, list(c(tex_escape(allocator_label(registry, allocator)), n, term("T_alloc"), term("T_os"),
+                             term("faults"), term("single_thread_gap"), term("joint_residual"))))
+    }
+  }
+  list(lines = tabular("lrrrrrr", c("allocator", "$n$", "$T_{\\mathrm{alloc}}$", "$T_{\\mathrm{os}}$", "faults/op", "gap",
+                                    "joint residual"), body), launches = own$launches)
+}
+
+#' Terms that belong to the machine, and those that these data cannot give, with the reason.
+table_terms <- function(fit) {
+  machine <- fit$fit[fit$fit$term %in% c("harness_loop", "P_L3", "alpha", "C_lock", "alpha_node"), , drop = FALSE]
+  reasons <- fit$fit[is.na(fit$fit$value), c("term", "reason"), drop = FALSE]
+  machine <- machine[is.finite(machine$value), , drop = FALSE]
+  body <- lapply(seq_len(nrow(machine)), function(i) {
+    m <- machine[i, ]
+    what <- paste(c(stats::na.omit(m$allocator), stats::na.omit(m$variant),
+                    if (is.finite(m$n)) paste0("n = ", m$n)), collapse = ", ")
+    c(term_tex(m$term), tex_escape(what), number_text(m$value), tex_escape(m$unit), interval_tex(m), m$launches)
+  })
+  reasons <- unique(reasons)
+  body <- c(body, lapply(seq_len(nrow(reasons)), function(i) {
+    c(term_tex(reasons$term[i]), sprintf("\\multicolumn{5}{p{0.72\\linewidth}}{%s}", tex_escape(reasons$reason[i])))
+  }))
+  list(lines = tabular(paste0("l", wrapped(0.3), "rlrr"), c("term", "of", "value", "unit", "95\\,\\% interval", "n"), body),
+       launches = machine$launches)
+}
+
+TERM_TEX <- c(T_metadata = "$T_{\\mathrm{metadata}}$", P_L3 = "$P_{\\mathrm{L3}}$", alpha = "$\\alpha$",
+              alpha_node = "$\\alpha_{\\mathrm{node}}$", C_lock = "$C_{\\mathrm{lock}}$", T_os = "$T_{\\mathrm{os}}$",
+              harness_loop = "harness loop", joint_residual = "joint residual", single_thread_gap = "single-thread gap")
+
+term_tex <- function(term) unname(ifelse(is.na(TERM_TEX[term]), tex_escape(term), TERM_TEX[term]))
+
+#' Model against measurement, and the held-out sizes.
+table_model <- function(fit, registry) {
+  model <- fit$model
+  if (nrow(model) == 0) {
+    return(list(reason = "not measured here: no ok churn rows with a CPU for every thread", launches = integer()))
+  }
+  percent <- function(x) ifelse(is.finite(x), paste0(number_text(100 * x), "\\,\\%"), "")
+  body <- list()
+  for (allocator in display_order(registry, unique(model$allocator))) {
+    own <- model[model$allocator == allocator, ]
+    own <- own[order(own$n), ]
+    held <- fit$held_out[fit$held_out$allocator == allocator & fit$held_out$variant %in% METADATA_VARIANT, ]
+    for (i in seq_len(nrow(own))) {
+      body <- c(body, list(c(
+        tex_escape(allocator_label(registry, allocator)), own$n[i], number_text(own$predicted[i]),
+        paste(number_text(own$measured[i]), interval_tex(data.frame(value = own$measured[i], low = own$low[i],
+                                                                    high = own$high[i], launches = own$launches[i]))),
+        percent(own$error[i]),
+        if (i == 1 && nrow(held) > 0) percent(stats::median(abs(held$error))) else " ",
+        if (i == 1 && nrow(held) > 0) percent(max(abs(held$error))) else " "
+      )))
+    }
+  }
+  head <- c("allocator", "$n$", "predicted", "measured", "error", "held-out median", "held-out worst")
+  list(lines = tabular("lrrrrrr", head, body), launches = model$launches)
+}
+
+#' remote_free: time an operation by allocator and variant, at the largest n with a CPU for every thread.
+table_remote <- function(results, registry) {
+  all <- rows_of(results$runs, "remote_free", "remote")
+  rows <- ok_rows(all)
+  if (nrow(rows) == 0) {
+    return(list(reason = paste0("not measured here: ", why_no_rows(all, "the remote_free kernel")), launches = integer()))
+  }
+  fits <- rows$threads <= rows$cpus
+  n <- if (any(fits)) max(rows$threads[fits]) else min(rows$threads)
+  rows <- pick_slice(rows[rows$threads == n, , drop = FALSE], c("variant", "ops_per_thread"))
+  rows$variant[is.na(rows$variant)] <- ""
+  variants <- unique(rows$variant)
+  variants <- variants[seq_len(min(4, length(variants)))]
+  allocators <- display_order(registry, unique(rows$allocator))
+  launches <- integer()
+  body <- lapply(allocators, function(allocator) {
+    intervals <- lapply(variants, function(v) {
+      median_interval(rows$ns_per_op[rows$allocator == allocator & rows$variant == v])
+    })
+    launches <<- c(launches, vapply(intervals, `[[`, 0L, "launches"))
+    c(tex_escape(allocator_label(registry, allocator)),
+      vapply(intervals, function(i) if (is.na(i$value)) "" else paste(number_text(i$value), interval_tex(i)), ""))
+  })
+  title <- paste0(n, " threads", if (!any(fits)) ", oversubscribed" else "")
+  head <- c(paste0("allocator (", title, ")"), tex_escape(ifelse(variants == "", "ns/op", variants)))
+  list(lines = tabular(paste0("l", strrep("r", length(variants))), head, body), launches = launches)
+}
+
+#' Which library served each allocator, as the process itself said.
+table_versions <- function(results, registry) {
+  runs <- results$runs[!is.na(results$runs$allocator), , drop = FALSE]
+  allocators <- display_order(registry, unique(runs$allocator))
+  if (length(allocators) == 0) return(list(reason = "not measured here: no rows", launches = integer()))
+  words <- function(x) paste(unique(stats::na.omit(x)), collapse = ", ")
+  body <- lapply(allocators, function(a) {
+    own <- runs[runs$allocator == a, , drop = FALSE]
+    ok <- ok_rows(own)
+    ids <- unique(stats::na.omit(ok$allocator_build_id))
+    c(tex_escape(allocator_label(registry, a)), tex_escape(words(ok$allocator_version)),
+      paste(tex_path(unique(stats::na.omit(basename(ok$allocator_path)))), collapse = ", "),
+      paste(tex_path(substr(ids, 1, 12)), collapse = ", "),
+      as.character(nrow(ok)), as.character(nrow(own) - nrow(ok)))
+  })
+  list(lines = tabular(paste0("l", wrapped(0.2), wrapped(0.25), wrapped(0.14), "rr"),
+                       c("allocator", "version", "library", "build-id", "ok", "failed"), body),
+       launches = nrow(ok_rows(runs)))
+}
+
+#' Launches by sweep folder and status: failures are shown, never dropped silently.
+table_launches <- function(results) {
+  runs <- results$runs
+  if (nrow(runs) == 0) return(list(reason = "not measured here: no rows", launches = integer()))
+  folders <- unique(runs$folder)
+  body <- lapply(folders, function(folder) {
+    own <- runs[runs$folder == folder, ]
+    reasons <- sort(table(own$status_detail[own$status != "ok"]), decreasing = TRUE)
+    c(tex_escape(folder), tex_escape(paste(unique(own$kernel), collapse = ", ")), as.character(nrow(own)),
+      as.character(sum(own$status == "ok")), tex_escape(status_counts(own)),
+      if (length(reasons) > 0) tex_escape(shorten(names(reasons)[1], 90)) else "")
+  })
+  list(lines = tabular(paste0("l", wrapped(0.2), "rr", wrapped(0.14), wrapped(0.28)),
+                       c("sweep", "kernels", "launches", "ok", "failed", "most frequent reason"), body),
+       launches = nrow(runs))
+}
+
+#' Cut a text that is too long for a cell.
+shorten <- function(text, width) ifelse(nchar(text) > width, paste0(substr(text, 1, width - 3), "..."), text)
+
+# What of meta.json describes the machine: pattern of the dotted name, and what it is called in the paper.
+MACHINE_KEYS <- c("CPU" = "cpu_model|cpu[.]model|model_name|cpu", "logical CPUs" = "cpus|cpus_online|logical_cpus",
+                  "NUMA nodes" = "numa_nodes|numa[.]nodes|nodes", "SMT" = "smt", "microcode" = "microcode",
+                  "governor" = "governor", "turbo" = "turbo", "transparent huge pages" = "thp|thp_enabled|thp[.]enabled",
+                  "NUMA balancing" = "numa_balancing", "memory" = "memory_bytes|mem_total_bytes|memory|mem_total",
+                  "hypervisor" = "hypervisor|virtualization|virt", "kernel" = "kernel|kernel_release|uname",
+                  "C library" = "libc|glibc|libc_version", "compiler" = "compiler|cc", "suite commit" = "git_commit|commit")
+
+#' The machine as meta.json of the first folder that has one describes it.
+table_machine <- function(results) {
+  described <- Filter(length, results$meta)
+  if (length(described) == 0) return(list(reason = "not recorded: no meta.json in the results", launches = integer()))
+  meta <- described[[1]]
+  body <- lapply(names(MACHINE_KEYS), function(what) {
+    hit <- grep(paste0("(^|[.])(", MACHINE_KEYS[[what]], ")$"), names(meta))
+    value <- if (length(hit) > 0) shorten(as.character(meta[[hit[1]]]), 90) else ""
+    c(what, if (is.na(value) || value %in% c("", "NULL", "NA")) "not recorded" else tex_escape(value))
+  })
+  list(lines = tabular(paste0("l", wrapped(0.6)), c("machine", " "), body), launches = integer())
+}
+
+#' Every table by name.
+all_tables <- function(results, fit, claims, registry) {
+  comparison <- compare_published(results$runs, claims)
+  list(published = table_published(comparison, claims, registry), verdicts = table_verdicts(comparison),
+       sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
+       fit = table_fit(fit, registry), terms = table_terms(fit), model = table_model(fit, registry),
+       remote = table_remote(results, registry), versions = table_versions(results, registry),
+       launches = table_launches(results), machine = table_machine(results))
+}
+
+#' Write tab-NAME.tex for each table and the macros of their captions.
+write_tables <- function(tables, out) {
+  macros <- character()
+  for (name in names(tables)) {
+    table <- tables[[name]]
+    lines <- if (is.null(table$reason)) table$lines else sprintf("\\emph{%s}", tex_escape(table$reason))
+    write_lines(lines, file.path(out, paste0("tab-", name, ".tex")))
+    macros[paste0("tab", macro_part(name), "Launches")] <- launches_text(table$launches)
+  }
+  write_lines(macro_lines(macros), file.path(out, "table-macros.tex"))
+}

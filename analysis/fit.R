@@ -1,0 +1,9 @@
+# fit.R RESULTS OUT: fit the cost model; writes OUT/fit.csv, OUT/model.csv, OUT/heldout.csv.
+this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+source(file.path(this, "R", "main.R"))
+
+run_script("Rscript analysis/fit.R RESULTS OUT", 2, function(args) {
+  load_functions(file.path(this, "R"))
+  results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
+  write_fit(fit_model(results), args[2])
+})

@@ -1,0 +1,10 @@
+# numbers.R RESULTS OUT: OUT/numbers.tex, a macro for every number of the paper's prose.
+this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+source(file.path(this, "R", "main.R"))
+
+run_script("Rscript analysis/numbers.R RESULTS OUT", 2, function(args) {
+  load_functions(file.path(this, "R"))
+  results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
+  claims <- read_claims(file.path(suite_root(), "paper"))
+  write_lines(macro_lines(all_numbers(results, read_fit(args[2]), claims)), file.path(args[2], "numbers.tex"))
+})

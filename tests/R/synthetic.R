@@ -1,0 +1,242 @@
+# A results root made from known coefficients: what the tests fit, and what the end-to-end test prints.
+# Nothing here was measured. Seeded: the same call writes the same bytes.
+#   Rscript tests/R/synthetic.R OUT        (from the suite's root) writes a root with all six sweeps.
+
+# ns: the truth that the fit has to recover.
+SYNTHETIC_TRUTH <- list(
+  allocators = c("glibc", "jemalloc", "mimalloc", "tlfl", "odd_name%#1"),
+  base = c(14, 9, 7, 6, 22),          # T_metadata at 16 B, gross of the loop
+  slope = c(0.030, 0.020, 0.025, 0.015, 0.040), # growth per doubling of size, relative
+  loop = 2, gap = 20, sys = 1.5,
+  residual = c(60, 12, 3, 2, 400),    # C_lock + alpha * P at each further thread
+  false_sharing = c(6, 3.5, 1.02, 1.0, 9),
+  penalty = c(modified = 80, exclusive = 60, shared = 55)
+)
+SYNTHETIC_SIZES <- 2^(3:20)
+
+synthetic_metadata <- function(i, size) {
+  SYNTHETIC_TRUTH$base[i] * (1 + SYNTHETIC_TRUTH$slope[i] * (log2(size) - 4))
+}
+
+#' An empty row of runs.csv.
+synthetic_row <- function(columns, ...) {
+  row <- stats::setNames(as.list(rep("", length(columns))), columns)
+  given <- list(...)
+  row[names(given)] <- given
+  row
+}
+
+#' Fields that every row has.
+synthetic_common <- function(columns, sweep, kernel, allocator, threads, cpus, rep, ...) {
+  synthetic_row(columns, sweep = sweep, kernel = kernel, allocator = allocator, threads = threads, cpus = cpus,
+                oversubscribed = as.integer(threads > cpus), rep = rep, status = "ok", run_id = "synthetic-1",
+                allocator_version = if (allocator == "jemalloc") "5.3.0-0-g54eaed1d" else "1.0",
+                allocator_path = paste0("/opt/lib/lib", allocator, ".so.2"), allocator_build_id = strrep("0a1b2c3d", 5),
+                placement = "compact", numa_policy = "local", seed = rep, clock_overhead_ns = "20.000",
+                counters = "none", counters_reason = "this machine has no hardware counters", machine_id = "0123456789abcdef",
+                started_at = "2000-01-01T00:00:00Z", env_bytes = 1000, load_1min = 0.1, steal_ratio = 0.001, ...)
+}
+
+#' Times of a row from ns per operation and thread.
+synthetic_timed <- function(row, ns_per_op, ops_per_thread, sys_ns_per_op = 0) {
+  threads <- as.integer(row$threads)
+  ops <- ops_per_thread * threads
+  row$ops_per_thread <- ops_per_thread
+  row$ops <- ops
+  row$wall_ns <- round(ns_per_op * ops_per_thread)
+  row$ops_per_s <- ops / row$wall_ns * 1e9
+  row$cpu_user_ns <- round((ns_per_op - sys_ns_per_op) * ops)
+  row$cpu_sys_ns <- round(sys_ns_per_op * ops)
+  row$minor_faults <- round(0.001 * ops)
+  row$major_faults <- 0
+  row
+}
+
+synthetic_noise <- function(sd = 0.01) exp(stats::rnorm(1, 0, sd))
+
+#' A log-linear latency histogram around a body with a heavy tail.
+synthetic_hist <- function(row_id, call, body, n) {
+  edges <- 16 * 1.01^(0:1100)
+  x <- body * exp(stats::rnorm(n, 0, 0.15)) * ifelse(stats::runif(n) < 0.004, 1 + 40 * stats::rexp(n), 1)
+  bucket <- pmin(pmax(findInterval(x, edges), 1), length(edges) - 1)
+  count <- tabulate(bucket, length(edges) - 1)
+  keep <- which(count > 0)
+  sprintf("%s,%s,%.3f,%.3f,%d", row_id, call, edges[keep], edges[keep + 1], count[keep])
+}
+
+synthetic_quantiles <- function(row, body, samples) {
+  row$lat_samples <- samples
+  row$lat_mean_ns <- sprintf("%.3f", body * 1.1)
+  row$lat_p50_ns <- sprintf("%.3f", body)
+  row$lat_p90_ns <- sprintf("%.3f", body * 1.3)
+  row$lat_p99_ns <- sprintf("%.3f", body * 1.9)
+  row$lat_p999_ns <- sprintf("%.3f", body * 14 * synthetic_noise(0.05))
+  row$lat_max_ns <- sprintf("%.3f", body * 400)
+  row
+}
+
+synthetic_memory <- function(row, i, live) {
+  row$live_peak_bytes <- live
+  row$usable_peak_bytes <- round(live * 1.09)
+  row$rss_baseline_bytes <- 5000000
+  row$rss_overhead_bytes <- round(live * (0.25 + 0.1 * i) * synthetic_noise())
+  row$rss_peak_bytes <- live + row$rss_baseline_bytes + row$rss_overhead_bytes
+  row$rss_end_bytes <- 6000000
+  row
+}
+
+#' churn rows of one sweep. Returns rows and histogram lines.
+synthetic_churn <- function(columns, sweep, threads, cpus, reps, live_blocks, ops = 200000, hist_samples = 20000) {
+  truth <- SYNTHETIC_TRUTH
+  rows <- list()
+  hist <- character()
+  for (live in live_blocks) for (n in threads) for (rep in seq_len(reps)) for (i in seq_along(truth$allocators)) {
+    row <- synthetic_common(columns, sweep, "churn", truth$allocators[i], n, cpus, rep, size_min = 16, size_max = 65536,
+                            size_dist = "loguniform", live_blocks = live, lifetime_dist = "random", touch = "line")
+    grid <- 2^seq(4, 16, length.out = 513)
+    ns <- mean(synthetic_metadata(i, grid)) + truth$gap + truth$residual[i] * (min(n, cpus) - 1)
+    if (n > cpus) ns <- ns * n / cpus
+    row <- synthetic_timed(row, (ns + truth$sys) * synthetic_noise(), ops, truth$sys)
+    row <- synthetic_quantiles(row, 30 + 2 * truth$base[i] + truth$residual[i] * (n > 1), ops * n / 8)
+    row <- synthetic_memory(row, i, live * n * 8000)
+    row$row_id <- sprintf("%016x", length(rows) + 1)
+    rows <- c(rows, list(row))
+    if (n %in% c(cpus, max(threads))) {
+      hist <- c(hist, synthetic_hist(row$row_id, "malloc", 30 + 2 * truth$base[i] + truth$residual[i] * (n > 1), hist_samples))
+    }
+  }
+  list(rows = rows, hist = hist)
+}
+
+#' null rows.
+synthetic_null <- function(columns, sweep, threads, cpus, reps, start, hist_samples = 20000) {
+  rows <- list()
+  hist <- character()
+  for (n in threads) for (rep in seq_len(reps)) {
+    row <- synthetic_common(columns, sweep, "null", "glibc", n, cpus, rep)
+    row <- synthetic_timed(row, SYNTHETIC_TRUTH$loop * synthetic_noise(0.002) * max(1, n / cpus), 200000)
+    row <- synthetic_quantiles(row, 21, 25000)
+    row$row_id <- sprintf("%016x", start + length(rows) + 1)
+    rows <- c(rows, list(row))
+    hist <- c(hist, synthetic_hist(row$row_id, "malloc", 21, hist_samples))
+  }
+  list(rows = rows, hist = hist)
+}
+
+#' Write one sweep folder.
+synthetic_write <- function(dir, contract, rows, hist = character(), matrix = character(), metrics = character()) {
+  dir.create(dir, recursive = TRUE, showWarnings = FALSE)
+  columns <- contract[["runs.csv"]]$column
+  quote <- function(x) {
+    x <- as.character(x)
+    if (grepl("[\",\n]", x)) paste0("\"", gsub("\"", "\"\"", x), "\"") else x
+  }
+  text <- function(x) if (is.numeric(x)) format(x, digits = 15, scientific = FALSE, trim = TRUE) else x
+  lines <- vapply(rows, function(row) paste(vapply(row[columns], function(x) quote(text(x)), ""), collapse = ","), "")
+  put <- function(name, lines) {
+    con <- file(file.path(dir, name), "wb")
+    writeLines(lines, con, sep = "\n")
+    close(con)
+  }
+  put("runs.csv", c(paste(columns, collapse = ","), lines))
+  side <- list(hist.csv = hist, matrix.csv = matrix, metrics.csv = metrics, timeline.csv = character())
+  for (name in names(side)) put(name, c(paste(contract[[name]]$column, collapse = ","), side[[name]]))
+  put("meta.json", c("{\"command\": \"ak run synthetic\",",
+                     " \"machine\": {\"cpu_model\": \"Synthetic CPU_1 & co, 100% made up\", \"cpus\": 4, \"numa_nodes\": 1,",
+                     "  \"governor\": \"none\", \"thp\": \"madvise\", \"smt\": \"off\"},",
+                     " \"kernel\": \"0.0.0-synthetic\", \"libc\": \"2.36\", \"git_commit\": \"0000000\"}"))
+}
+
+synthetic_fastpath <- function(columns, cpus, reps) {
+  rows <- list()
+  factor <- c(pair = 1, lifo = 1.2, fifo = 1.7)
+  for (variant in names(factor)) for (size in SYNTHETIC_SIZES) for (rep in seq_len(reps)) {
+    for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
+      row <- synthetic_common(columns, "fastpath", "fastpath", SYNTHETIC_TRUTH$allocators[i], 1, cpus, rep,
+                              variant = variant, size_min = size, size_max = size, size_dist = "fixed",
+                              heap_state = "warm")
+      row <- synthetic_timed(row, synthetic_metadata(i, size) * factor[[variant]] * synthetic_noise(0.005), 1000000)
+      row$row_id <- sprintf("%016x", length(rows) + 1)
+      rows <- c(rows, list(row))
+    }
+  }
+  rows
+}
+
+synthetic_falseshare <- function(columns, cpus, reps) {
+  rows <- list()
+  for (kernel in c("false_active", "false_passive")) for (variant in c("shared", "private")) {
+    for (rep in seq_len(reps)) for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
+      row <- synthetic_common(columns, "falseshare", kernel, SYNTHETIC_TRUTH$allocators[i], cpus, cpus, rep,
+                              variant = variant)
+      slow <- if (variant == "shared") SYNTHETIC_TRUTH$false_sharing[i] else 1
+      row <- synthetic_timed(row, 5 * slow * synthetic_noise(0.02), 100000)
+      row$row_id <- sprintf("%016x", length(rows) + 1)
+      rows <- c(rows, list(row))
+    }
+  }
+  rows
+}
+
+synthetic_remote <- function(columns, cpus, reps) {
+  rows <- list()
+  for (variant in c("one_to_one", "rotating")) for (rep in seq_len(reps)) {
+    for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
+      row <- synthetic_common(columns, "remote", "remote_free", SYNTHETIC_TRUTH$allocators[i], cpus, cpus, rep,
+                              variant = variant, size_min = 64, size_max = 64, size_dist = "fixed")
+      row <- synthetic_timed(row, (40 + 30 * i) * synthetic_noise(0.02), 100000)
+      row$row_id <- sprintf("%016x", length(rows) + 1)
+      rows <- c(rows, list(row))
+    }
+  }
+  rows
+}
+
+#' c2c rows and matrix lines.
+synthetic_c2c <- function(columns, cpus, reps, start) {
+  rows <- list()
+  matrix <- character()
+  for (rep in seq_len(reps)) {
+    row <- synthetic_common(columns, "latency", "c2c", "glibc", cpus, cpus, rep)
+    row <- synthetic_timed(row, 100, 1000)
+    row$row_id <- sprintf("%016x", start + length(rows) + 1)
+    rows <- c(rows, list(row))
+    for (state in names(SYNTHETIC_TRUTH$penalty)) for (from in seq_len(cpus) - 1) for (to in seq_len(cpus) - 1) {
+      if (from == to) next
+      matrix <- c(matrix, sprintf("%s,%d,%d,%s,%.3f", row$row_id, from, to, state,
+                                  SYNTHETIC_TRUTH$penalty[[state]] * synthetic_noise(0.03)))
+    }
+  }
+  list(rows = rows, matrix = matrix)
+}
+
+#' The whole root: paper, contention, fastpath, falseshare, remote, latency; with some failed rows.
+write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
+  set.seed(seed)
+  columns <- contract[["runs.csv"]]$column
+  paper <- synthetic_churn(columns, "paper", c(1, 64), cpus, reps, c(300, 1000), hist_samples = 5000)
+  contention <- synthetic_churn(columns, "contention", c(1, 2, 4, 8, 64), cpus, reps, 1000)
+  null <- synthetic_null(columns, "contention", c(1, 2, 4, 64), cpus, reps, length(contention$rows))
+  c2c <- synthetic_c2c(columns, cpus, reps, 0)
+  for (k in c(3, 7)) {
+    contention$rows[[k]]$status <- "crash"
+    contention$rows[[k]]$status_detail <- "signal 11 in \"lib_x\", 100% of runs #1 at C:\\odd & so ^on~"
+    contention$rows[[k]]$ops_per_s <- 1e12
+    contention$rows[[k]]$wall_ns <- 1
+  }
+  put <- function(name, ...) synthetic_write(file.path(root, name), contract, ...)
+  put("paper", paper$rows, paper$hist)
+  put("contention", c(contention$rows, null$rows), c(contention$hist, null$hist))
+  put("fastpath", synthetic_fastpath(columns, cpus, reps))
+  put("falseshare", synthetic_falseshare(columns, cpus, reps))
+  put("remote", synthetic_remote(columns, cpus, reps))
+  put("latency", c2c$rows, matrix = c2c$matrix)
+}
+
+if (!interactive() && sys.nframe() == 0) {
+  out <- commandArgs(trailingOnly = TRUE)
+  if (length(out) != 1) stop("usage: Rscript tests/R/synthetic.R OUT")
+  source(file.path("analysis", "R", "main.R"))
+  load_functions(file.path("analysis", "R"))
+  write_synthetic(out, read_contract(file.path("experiments", "schema.md")))
+}
