@@ -10,7 +10,7 @@
  * columns from the counts by the file's formulas.
  *
  * Counts are per thread and scoped: open on the worker thread before its baseline, start and stop right around
- * the timed region of the throughput pass, read after it.
+ * the timed region of the throughput pass, read after it. Nothing is allocated between start and stop.
  */
 #ifndef AK_COUNTERS_H
 #define AK_COUNTERS_H
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define COUNTER_EVENTS_MAX 32
-#define COUNTER_REASON_MAX 256
+#define COUNTER_REASON_MAX 512
 
 /* The columns of runs.csv that a counter may fill, in their order there. */
 enum counter_column {
@@ -41,7 +41,6 @@ struct counter_reading {
 struct counter_backend {
     const char *name;    /* papi, likwid, perf, none */
     const char *dialect; /* prefix of its events in groups/NAME.txt */
-    const char *what;    /* one line for `ak list counters` */
     /* True if the backend can count at all on this machine as this user; else fills `why` with what is missing
      * and what would help, in words. Main thread, before any worker starts. */
     bool (*available)(char why[COUNTER_REASON_MAX]);
@@ -68,14 +67,15 @@ struct counter_result {
     const char *meaning[COUNTER_COLUMNS]; /* what the column counts here (demand or prefetch, core or complex) */
     char        column_reason[COUNTER_COLUMNS][COUNTER_REASON_MAX];
     uint64_t    enabled_ns, running_ns;  /* summed over threads; both 0 where nothing counted */
-    /* software events that the kernel counts itself; perf only, else empty */
 };
 
 /* Choose and prepare a backend by name: auto, papi, likwid, perf, sim or none. `auto` takes the first that can
  * fill at least one hardware column (papi, likwid, perf), else perf for its software events, else none, and
- * keeps every refusal as the reason. A backend demanded by name that cannot count: -1 with `why` (exit 3). */
+ * keeps every refusal as the reason. 0, or minus the exit code with `why`: -2 for an unknown name or a
+ * malformed groups file (FILE:LINE: what was expected), -3 for a backend demanded by name that cannot count
+ * here. Main thread, before the baseline: it loads libraries and probes them in a child process. */
 int  counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_MAX]);
-int  counters_open(unsigned thread);
+int  counters_open(unsigned thread); /* on the worker: 0, or -1: its counts are lost and the result says why */
 void counters_start(unsigned thread);
 void counters_stop(unsigned thread);
 void counters_collect(unsigned thread); /* on the worker, after stop: adds to the result under a lock */
@@ -83,7 +83,8 @@ void counters_close(unsigned thread);
 const struct counter_result *counters_result(void); /* after every worker collected */
 
 /* For `ak list counters` and `ak doctor`: calls visit once a backend built or known, with why it cannot count
- * ("" if it can). Each is probed in a child process, since a broken library must not end the caller. */
+ * (a backend that can may still carry a limit there, such as "software events only"; else ""). Each is probed
+ * in a child process, since a broken library must not end the caller. */
 void counters_survey(void (*visit)(const char *name, const char *what, bool can, const char *why, void *user),
                      void *user);
 
