@@ -1,0 +1,267 @@
+/* ak run: expand a sweep and run what is not done of it. */
+#include "child.h"
+#include "command.h"
+#include "execute.h"
+#include "machine.h"
+#include "meta.h"
+#include "plan.h"
+#include "progress.h"
+#include "results.h"
+#include "csv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_PRESET "quick"
+
+/* The command line. */
+struct run_options {
+    const char *sweep, *preset, *out, *allocators, *threads, *reps, *seed, *counters, *timeout, *registry;
+    bool        resume, dry_run;
+};
+
+static bool read_options(struct arena *a, int argc, char **argv, struct run_options *o, struct fault *f)
+{
+    const struct command_option known[] = {
+        {"--preset", &o->preset, NULL},     {"--out", &o->out, NULL},           {"--allocators", &o->allocators, NULL},
+        {"--threads", &o->threads, NULL},   {"--reps", &o->reps, NULL},         {"--seed", &o->seed, NULL},
+        {"--counters", &o->counters, NULL}, {"--timeout", &o->timeout, NULL},   {"--registry", &o->registry, NULL},
+        {"--resume", NULL, &o->resume},     {"--dry-run", NULL, &o->dry_run},   {NULL, NULL, NULL},
+    };
+    int left;
+    if (!command_options(a, argc, argv, known, &left, f))
+        return false;
+    if (left != 2)
+        return fault_set(f, AK_USAGE, "run: %s, expected one SWEEP (see `ak list sweeps`)",
+                         left < 2 ? "no sweep" : "more than one argument");
+    o->sweep = argv[1];
+    o->preset = o->preset ? o->preset : DEFAULT_PRESET;
+    return true;
+}
+
+/* --allocators A,B,name=library: the plain names are left for the sweep. */
+static bool name_allocators(struct suite *s, const char *text, const char **plain, struct fault *f)
+{
+    struct words list = text_list_loose(&s->arena, text);
+    *plain = "";
+    for (size_t i = 0; i < list.count; i++) {
+        const char *equals = strchr(list.word[i], '=');
+        const char *name = list.word[i];
+        if (equals) {
+            name = arena_strndup(&s->arena, list.word[i], (size_t)(equals - list.word[i]));
+            if (!registry_add_library(&s->arena, &s->registry, name, equals + 1, f))
+                return false;
+        }
+        *plain = arena_printf(&s->arena, "%s%s%s", *plain, i ? "," : "", name);
+    }
+    return true;
+}
+
+static bool make_plan(struct suite *s, struct run_options *o, struct sweep *sweep, struct plan *plan, struct fault *f)
+{
+    const char *path = sweep_locate(&s->arena, &s->paths, o->sweep, f);
+    const char *allocators = NULL;
+    if (!path || !sweep_read(&s->arena, &s->paths, path, o->preset, sweep, f) || !suite_kernels(s, f) ||
+        (o->allocators && !name_allocators(s, o->allocators, &allocators, f)))
+        return false;
+    const char *const keys[] = {"allocators", "threads", "reps", "seed", "counters", "timeout"};
+    const char *const values[] = {allocators, o->threads, o->reps, o->seed, o->counters, o->timeout};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (values[i])
+            sweep_override(&s->arena, sweep, keys[i], values[i]);
+    if (!sweep_check(&s->arena, sweep, &s->kernels, &s->registry, f) ||
+        !plan_make(&s->arena, sweep, &s->kernels, &s->registry, machine_cpus(), plan, f))
+        return false;
+    struct words named = text_list_loose(&s->arena, allocators ? allocators : "");
+    for (size_t i = 0; i < named.count; i++)
+        registry_find(&s->registry, named.word[i])->named = true;
+    return true;
+}
+
+/* Find and ask every allocator of the plan. One that was demanded and is not there ends the run before it begins. */
+static bool find_allocators(struct suite *s, const struct plan *plan, struct fault *f)
+{
+    for (size_t i = 0; i < plan->allocators.count; i++) {
+        struct allocator *al = registry_find(&s->registry, plan->allocators.word[i]);
+        if (!allocator_resolve(&s->arena, &s->paths, al, f))
+            return false;
+        if (!al->found && al->named)
+            return fault_set(f, AK_ENVIRONMENT, "allocator %s: %s; nothing was run", al->name, al->reason);
+        if (!al->found && al->required)
+            return fault_set(f, AK_ENVIRONMENT,
+                             "allocator %s is required by %s:%u, but %s; install it, or leave it out with --allocators",
+                             al->name, al->file, al->line, al->reason);
+        if (al->found && !allocator_probe(&s->arena, &s->paths, suite_probe_kernel(s), al, f))
+            return false;
+        if (child_interrupts)
+            return fault_set(f, AK_FAILED, "interrupted before the first launch");
+    }
+    return true;
+}
+
+static void print_plan(const struct plan *plan)
+{
+    char rough[32], most[32];
+    double longest = 0;
+    size_t skipped = 0;
+    for (size_t i = 0; i < plan->rows; i++) {
+        const struct planned *p = &plan->row[i];
+        const struct block *b = p->block;
+        const struct block_member *m = &b->member[p->member];
+        const char *skip = m->skip ? m->skip : m->allocator->found ? NULL : m->allocator->reason;
+        printf("%s rep=%" PRIu64 " seed=%" PRIu64 " %s %s", p->row_id, p->rep, p->seed, b->kernel->name,
+               m->allocator->name);
+        for (size_t o = 0; o < b->options; o++)
+            printf(" %s=%s", b->option[o].key, b->option[o].stable);
+        printf("%s%s\n", skip ? "  skipped: " : "", skip ? skip : "");
+        skipped += skip != NULL;
+        longest += skip ? 0 : (double)b->timeout_s;
+    }
+    printf("%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64 " repetitions: roughly %s, "
+           "by the timeouts at most %s\n",
+           plan->rows, skipped, plan->sweep->preset, plan->seed, plan->reps,
+           duration_text(plan_estimate_s(plan, 0), rough), duration_text(longest, most));
+}
+
+/* Take the folder: a new run, or the rest of an old one. *meta is the caller's. */
+static bool take_folder(struct suite *s, const struct run_options *o, const struct plan *plan, char **command,
+                        struct results *results, json_t **meta, struct fault *f)
+{
+    enum folder_state state = results_state(results->folder);
+    if (state == FOLDER_FOREIGN)
+        return fault_set(f, AK_USAGE, "%s holds other files, expected an empty folder or none", results->folder);
+    if (state == FOLDER_COMPLETE && !o->resume)
+        return fault_set(f, AK_USAGE, "%s holds a run already; go on with --resume, or choose another --out",
+                         results->folder);
+    if (state == FOLDER_BEGUN && !o->resume)
+        return fault_set(f, AK_USAGE, "%s holds a run that was ended while it began; begin it anew with --resume",
+                         results->folder);
+    if (state == FOLDER_COMPLETE) {
+        *meta = meta_read(&s->arena, results->folder, f);
+        return *meta && meta_continue(&s->arena, *meta, plan, &s->registry, command, f) &&
+               results_resume(&s->arena, results, plan, f) && results_write_meta(results, *meta, f);
+    }
+    struct machine machine;
+    machine_read(&machine);
+    *meta = meta_make(&s->arena, &s->paths, plan, &s->registry, &machine, command, f);
+    machine_free(&machine);
+    return *meta && results_create(results, plan, *meta, f);
+}
+
+/* Rows of the whole folder that are not ok, from runs.csv; returns how many failed. */
+static size_t report(struct arena *a, const struct results *r, struct fault *f)
+{
+    struct csv_table runs;
+    size_t counts[STATUSES] = {0}, failed = 0;
+    if (!csv_read(a, arena_printf(a, "%s/%s", r->folder, FILE_RUNS), &runs, f))
+        return 0;
+    int status = column_find("status"), detail = column_find("status_detail"), kernel = column_find("kernel");
+    int allocator = column_find("allocator"), threads = column_find("threads"), rep = column_find("rep");
+    for (size_t i = 0; i < runs.rows; i++) {
+        const char **field = runs.row[i].field;
+        enum status s = status_find(field[status]);
+        if (s == STATUSES)
+            continue;
+        counts[s]++;
+        if (s == STATUS_OK || s == STATUS_SKIPPED)
+            continue;
+        if (failed++ == 0)
+            puts("failed:");
+        printf("  %s %s %s threads=%s rep=%s %s: %s\n", field[0], field[kernel], field[allocator], field[threads],
+               field[rep], field[status], field[detail]);
+    }
+    printf("%zu rows:", runs.rows);
+    for (int s = 0; s < STATUSES; s++)
+        if (counts[s])
+            printf(" %zu %s", counts[s], status_names[s]);
+    putchar('\n');
+    return failed;
+}
+
+static int run_plan(struct suite *s, const struct run_options *o, const struct plan *plan, char **command,
+                    struct fault *f)
+{
+    struct results results;
+    struct tally tally = {0};
+    json_t *meta = NULL;
+    char *now = time_stamp(&s->arena), *to = now;
+    for (const char *from = now; *from; from++) /* 20260131T120000Z */
+        if (*from != '-' && *from != ':')
+            *to++ = *from;
+    *to = '\0';
+    const char *folder = o->out ? o->out
+                                : arena_printf(&s->arena, "results/%s-%s-%s", plan->sweep->name, plan->sweep->preset, now);
+    bool good = results_lock(&results, folder, f) && take_folder(s, o, plan, command, &results, &meta, f);
+    if (good) {
+        struct run_facts facts = {meta_text(meta, "run_id"), plan->sweep->name, meta_text(meta, "machine_id"),
+                                  machine_cpus()};
+        printf("%s, preset %s, seed %" PRIu64 ": %zu launches, %zu of them done; results in %s\n", plan->sweep->name,
+               plan->sweep->preset, plan->seed, plan->rows, results.done_count, folder);
+        fflush(stdout);
+        good = execute_plan(&s->paths, plan, &facts, &results, &tally, f);
+    }
+    if (good && !tally.stopped) {
+        json_object_set_new(meta, "finished_at", json_string(time_stamp(&s->arena)));
+        good = results_write_meta(&results, meta, f);
+    }
+    size_t failed = good ? report(&s->arena, &results, f) : 0;
+    int code = !good || f->code != AK_DONE ? fault_print(f) : failed ? AK_FAILED : AK_DONE;
+    if (good && tally.stopped) {
+        fprintf(stderr, "ak: stopped with %zu of %zu rows; go on with the same command and --out %s --resume\n",
+                results.done_count, plan->rows, folder);
+        code = AK_FAILED;
+    } else if (good) {
+        printf("results in %s\n", folder);
+    }
+    json_decref(meta);
+    results_close(&results);
+    return code;
+}
+
+static int cmd_run(int argc, char **argv)
+{
+    struct suite suite;
+    struct fault fault = {0};
+    struct run_options o = {0};
+    struct sweep sweep;
+    struct plan plan;
+    int code;
+    struct arena words = {0};
+    char **command = arena_alloc(&words, ((size_t)argc + 2) * sizeof *command); /* before options are taken out */
+    command[0] = arena_strdup(&words, "ak");
+    memcpy(command + 1, argv, (size_t)argc * sizeof *command);
+
+    child_watch_interrupts();
+    suite = (struct suite){0};
+    bool good = read_options(&words, argc, argv, &o, &fault) && suite_open(&suite, o.registry, &fault) &&
+                make_plan(&suite, &o, &sweep, &plan, &fault) && find_allocators(&suite, &plan, &fault);
+    if (!good)
+        code = fault_print(&fault);
+    else if (o.dry_run) {
+        print_plan(&plan);
+        code = AK_DONE;
+    } else
+        code = run_plan(&suite, &o, &plan, command, &fault);
+    suite_close(&suite);
+    arena_free(&words);
+    return code;
+}
+
+AK_COMMAND(command_run, "run",
+           "SWEEP [--preset P] [--out DIR] [--allocators A,B,NAME=LIB] [--threads N,N] [--reps N] [--seed N] "
+           "[--counters C] [--timeout S] [--registry FILE] [--resume] [--dry-run]",
+           "run a sweep: every cell in its own process, in random order, one row each",
+           "  SWEEP             a name of `ak list sweeps`, or the path of a .sweep file\n"
+           "  --preset P        smoke, quick (default) or paper\n"
+           "  --out DIR         results folder; default results/SWEEP-PRESET-TIME here\n"
+           "  --allocators L    names of the registry, or NAME=LIBRARY for one of your own\n"
+           "  --threads L       thread counts, instead of the sweep's\n"
+           "  --reps N          repetitions: launches of each cell\n"
+           "  --seed N          of the order and of all random numbers\n"
+           "  --counters C      auto, papi, likwid, perf, sim or none\n"
+           "  --timeout S       seconds that a launch may take\n"
+           "  --registry FILE   further allocators, in the format of allocators/registry.ini\n"
+           "  --resume          go on with the run in --out\n"
+           "  --dry-run         print the plan and an estimate, run nothing\n",
+           cmd_run);

@@ -1,0 +1,57 @@
+/*
+ * columns.h - the columns of runs.csv, in their order (experiments/schema.md says what they mean), and of the side
+ * files. The one list that the runner writes by and `ak verify` checks by.
+ */
+#ifndef AK_COLUMNS_H
+#define AK_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum column_type {
+    COLUMN_TEXT,
+    COLUMN_COUNT,  /* a whole number from 0 */
+    COLUMN_SIGNED, /* a whole number */
+    COLUMN_NS,     /* three decimals */
+    COLUMN_RATE,   /* three decimals */
+    COLUMN_RATIO,  /* 0..1, six decimals */
+    COLUMN_LOAD,   /* two decimals */
+};
+
+enum column_role {
+    ROLE_RUNNER,   /* the runner writes it */
+    ROLE_PLANNED,  /* the plan knows it, the kernel confirms it; stays in rows that are not ok */
+    ROLE_SERVED,   /* what served malloc; stays in rows of a wrong allocator, where it tells which */
+    ROLE_MEASURED, /* the kernel measured it; empty in rows that are not ok */
+};
+
+struct column {
+    const char      *name;
+    enum column_type type;
+    enum column_role role;
+};
+
+#define COLUMNS_MAX 80
+extern const struct column columns[];
+extern const size_t column_count;
+
+/* Position of a column of runs.csv, or -1. */
+int column_find(const char *name);
+
+/* The side files: name and header. */
+enum side { SIDE_HIST, SIDE_TIMELINE, SIDE_METRICS, SIDE_MATRIX, SIDES };
+struct side_file {
+    const char *file, *header;
+    size_t      columns;
+};
+extern const struct side_file side_files[SIDES];
+
+enum status {
+    STATUS_OK, STATUS_CRASH, STATUS_TIMEOUT, STATUS_OOM, STATUS_WRONG_ALLOCATOR, STATUS_VERIFY_FAILED, STATUS_SKIPPED,
+    STATUS_ERROR, STATUSES
+};
+extern const char *const status_names[STATUSES];
+/* STATUSES if it is none. */
+enum status status_find(const char *name);
+
+#endif

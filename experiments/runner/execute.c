@@ -1,0 +1,132 @@
+#include "execute.h"
+#include "child.h"
+#include "machine.h"
+#include "meta.h"
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RESULT_BYTES_MAX ((size_t)64 << 20)
+/* Strings on the stack of a new process shift everything below them, and with it speed: every launch is padded to a
+ * multiple of this, whatever the length of the library's path. */
+#define STACK_GRAIN 4096
+
+/* The kernel's arguments: the same number for every allocator. */
+static const char **arguments(struct arena *a, const struct planned *p)
+{
+    const struct allocator *al = p->block->member[p->member].allocator;
+    struct words argv = {0};
+    words_add(a, &argv, p->block->kernel->path);
+    for (size_t i = 0; i < p->block->options; i++) {
+        char *name = arena_printf(a, "--%s", p->block->option[i].key);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        words_add(a, &argv, name);
+        words_add(a, &argv, p->block->option[i].value);
+    }
+    words_add(a, &argv, "--seed");
+    words_add(a, &argv, arena_printf(a, "%" PRIu64, p->seed));
+    words_add(a, &argv, "--expect");
+    words_add(a, &argv, al->expect);
+    words_add(a, &argv, "--version-call");
+    words_add(a, &argv, *al->version_call ? al->version_call : "file");
+    words_add(a, &argv, "--json");
+    words_add(a, &argv, NULL);
+    return argv.word;
+}
+
+/* The environment with one more variable that makes up for lengths. */
+static char **padded(struct arena *a, char **env, const char *const *argv, const struct allocator *al)
+{
+    struct words all = {0};
+    size_t bytes = strlen("LD_PRELOAD=") + strlen(al->preload) + strlen("AK_PAD=") + 2 + strlen(argv[0]) + 1;
+    for (; *argv; argv++)
+        bytes += strlen(*argv) + 1;
+    for (; *env; env++) {
+        words_add(a, &all, *env);
+        bytes += strlen(*env) + 1;
+    }
+    size_t pad = STACK_GRAIN - bytes % STACK_GRAIN;
+    char *variable = arena_alloc(a, strlen("AK_PAD=") + pad + 1);
+    memcpy(variable, "AK_PAD=", strlen("AK_PAD="));
+    memset(variable + strlen("AK_PAD="), '.', pad);
+    words_add(a, &all, variable);
+    words_add(a, &all, NULL);
+    return (char **)(uintptr_t)all.word;
+}
+
+/* Launch one row. False where it was stopped by the user (no row), or with a fault. */
+static bool launch(struct arena *a, const struct paths *paths, const struct planned *p, struct result *r, struct fault *f)
+{
+    const struct allocator *al = p->block->member[p->member].allocator;
+    const char *const *argv = arguments(a, p);
+    struct words kept = {0};
+    struct child_request request = {.argv = argv, .env = padded(a, child_environment(a, &kept), argv, al),
+                                    .preload = al->preload, .directory = al->directory,
+                                    .timeout_ms = p->block->timeout_s * 1000u, .out_max = RESULT_BYTES_MAX,
+                                    .interrupts_max = 2};
+    struct child_outcome outcome;
+    uint64_t before = 0, after = 0;
+    bool counted = cgroup_oom_kills(&before);
+    if (!child_run(paths->launcher, &request, &outcome, f))
+        return false;
+    bool stopped = outcome.end == CHILD_STOPPED && child_interrupts >= 2;
+    counted = counted && cgroup_oom_kills(&after);
+    if (!stopped)
+        result_take(a, r, p, &outcome, counted && after > before ? after - before : 0);
+    child_outcome_free(&outcome);
+    return !stopped;
+}
+
+bool execute_plan(const struct paths *paths, const struct plan *plan, const struct run_facts *facts,
+                  struct results *results, struct tally *tally, struct fault *f)
+{
+    struct progress progress;
+    *tally = (struct tally){0};
+    progress_start(&progress, plan, results->done, results->done_count);
+    for (size_t i = 0; i < plan->rows && f->code == AK_DONE; i++) {
+        if (results->done[i])
+            continue;
+        if (child_interrupts) {
+            tally->stopped = true;
+            break;
+        }
+        struct arena arena = {0};
+        struct result result;
+        struct buffer line = {0};
+        const struct planned *p = &plan->row[i];
+        const struct block_member *m = &p->block->member[p->member];
+        const char *changed;
+        bool made = true;
+        progress_row(&progress, p);
+        result_begin(&arena, facts, p, time_stamp(&arena), &result);
+        if (m->skip)
+            result_fail(&arena, &result, STATUS_SKIPPED, "%s", m->skip);
+        else if (!m->allocator->found)
+            result_fail(&arena, &result, STATUS_SKIPPED, "%s is not installed: %s", m->allocator->name,
+                        m->allocator->reason);
+        else if ((changed = allocator_changed(&arena, m->allocator)))
+            result_fail(&arena, &result, STATUS_SKIPPED, "%s went away: %s", m->allocator->name, changed);
+        else
+            made = launch(&arena, paths, p, &result, f);
+        if (made) {
+            result_csv(&result, &line);
+            if (results_append(results, result.side, &line, f)) {
+                results->done[i] = true;
+                tally->by_status[result.status]++;
+                progress_done(&progress, p, &result);
+            }
+        } else if (f->code == AK_DONE) {
+            tally->stopped = true;
+        }
+        buffer_free(&line);
+        result_free(&result);
+        arena_free(&arena);
+        if (tally->stopped)
+            break;
+    }
+    progress_end(&progress);
+    return f->code == AK_DONE;
+}

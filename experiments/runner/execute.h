@@ -1,0 +1,22 @@
+/*
+ * execute.h - run the rows of a plan that are not done, and keep what they come to.
+ */
+#ifndef AK_EXECUTE_H
+#define AK_EXECUTE_H
+
+#include "fault.h"
+#include "places.h"
+#include "plan.h"
+#include "result.h"
+#include "results.h"
+
+struct tally {
+    size_t by_status[STATUSES]; /* of this start */
+    bool   stopped;             /* by interrupts, before the last row */
+};
+
+/* Launch row after row. False with the fault where a row cannot be kept or nothing can be started. */
+bool execute_plan(const struct paths *, const struct plan *, const struct run_facts *, struct results *, struct tally *,
+                  struct fault *);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * kernels.h - the kernels that are built, as they describe themselves (--describe).
+ */
+#ifndef AK_KERNELS_H
+#define AK_KERNELS_H
+
+#include "arena.h"
+#include "fault.h"
+#include "places.h"
+#include "text.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum value_type { VALUE_INT, VALUE_SIZE, VALUE_WORD };
+
+struct kernel_param {
+    const char     *name, *fallback, *unit, *what;
+    enum value_type type;
+    uint64_t        min, max;
+    struct words    words; /* empty: any word */
+};
+
+struct kernel_info {
+    const char   *name, *path;
+    const char   *trouble; /* why it cannot be used; NULL: it can */
+    const char   *what, *op;
+    struct words  variants; /* the first is the default; none: "" */
+    uint64_t      min_threads;
+    bool          own_threads; /* takes its threads by itself */
+    bool          no_alloc;    /* never calls the allocator under test */
+    bool          sizes;       /* takes size_min, size_max, size_dist */
+    struct kernel_param *param;
+    size_t        params;
+};
+
+/* All of them, by name. */
+struct kernels {
+    struct kernel_info *kernel;
+    size_t count;
+    struct words names;
+};
+
+/* Ask every executable of the kernels' folder. A kernel that does not answer is listed with its trouble. */
+bool kernels_read(struct arena *, const struct paths *, struct kernels *, struct fault *);
+const struct kernel_info *kernels_find(const struct kernels *, const char *name);
+const struct kernel_param *kernel_param(const struct kernel_info *, const char *name);
+/* Read a description; false with kernel_info.trouble set where it is not what docs/kernel-interface.md says. */
+bool kernel_description(struct arena *, const char *json, size_t length, struct kernel_info *);
+
+#endif

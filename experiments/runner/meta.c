@@ -1,0 +1,283 @@
+#include "meta.h"
+#include "child.h"
+#include "inifile.h"
+
+#include <gnu/libc-version.h>
+#include <hwloc.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TOOL_TIMEOUT_MS 20000
+#define TOOL_BYTES_MAX  65536
+#define META_BYTES_MAX  ((size_t)16 << 20)
+
+char *time_stamp(struct arena *a)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    return arena_strdup(a, text);
+}
+
+const char *meta_text(const json_t *meta, const char *key)
+{
+    const char *text = json_string_value(json_object_get(meta, key));
+    return text ? text : "";
+}
+
+static json_t *text_or_null(const char *text) { return text && *text ? json_string(text) : json_null(); }
+
+/* ---- other programs ---- */
+
+/* Path of a program on PATH, or NULL. */
+static char *find_program(struct arena *a, const char *name)
+{
+    const char *path = getenv("PATH");
+    char *rest = arena_strdup(a, path ? path : "/usr/bin:/bin"), *folder;
+    while ((folder = strsep(&rest, ":"))) {
+        char *file = arena_printf(a, "%s/%s", *folder ? folder : ".", name);
+        if (path_is_file(file) && access(file, X_OK) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+/* First line of what a program prints, or NULL. */
+static char *ask(struct arena *a, const struct paths *paths, const char *const *argv, bool *ended_well)
+{
+    struct words kept = {0};
+    struct child_request request = {.argv = argv, .env = child_environment(a, &kept), .timeout_ms = TOOL_TIMEOUT_MS,
+                                    .out_max = TOOL_BYTES_MAX, .interrupts_max = 1};
+    struct child_outcome outcome;
+    struct fault ignored = {0};
+    *ended_well = false;
+    if (!child_run(paths->launcher, &request, &outcome, &ignored))
+        return NULL;
+    const char *text = outcome.out.length ? outcome.out.data : outcome.err.data;
+    char *line = arena_strndup(a, text, strcspn(text, "\n"));
+    text_one_line(line);
+    *ended_well = outcome.end == CHILD_EXITED && outcome.code == 0;
+    child_outcome_free(&outcome);
+    return *ended_well ? line : NULL;
+}
+
+static json_t *tools(struct arena *a, const struct paths *paths)
+{
+    static const char *const names[] = {"Rscript", "gnuplot", "pdflatex", "qemu-x86_64"};
+    json_t *list = json_object();
+    json_object_set_new(list, "compiler", json_string(__VERSION__));
+    json_object_set_new(list, "glibc", json_string(gnu_get_libc_version()));
+    json_object_set_new(list, "hwloc", json_sprintf("%x", hwloc_get_api_version()));
+    json_object_set_new(list, "jansson", json_string(jansson_version_str()));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool well;
+        const char *program = find_program(a, names[i]);
+        const char *argv[] = {program, "--version", NULL};
+        json_object_set_new(list, names[i], text_or_null(program ? ask(a, paths, argv, &well) : NULL));
+    }
+    return list;
+}
+
+static json_t *suite(struct arena *a, const struct paths *paths)
+{
+    json_t *s = json_pack("{s:s, s:n, s:n, s:n}", "version", SUITE_VERSION, "git_commit", "git_dirty", "git_reason");
+    const char *git = find_program(a, "git"), *why = NULL;
+    bool well;
+    if (!paths->root)
+        why = "installed, not run from a source tree";
+    else if (!git)
+        why = "no git on PATH";
+    else {
+        const char *head[] = {git, "-C", paths->root, "rev-parse", "HEAD", NULL};
+        const char *status[] = {git, "-C", paths->root, "status", "--porcelain", "--untracked-files=no", NULL};
+        const char *commit = ask(a, paths, head, &well);
+        if (commit) {
+            json_object_set_new(s, "git_commit", json_string(commit));
+            const char *changed = ask(a, paths, status, &well);
+            json_object_set_new(s, "git_dirty", well ? json_boolean(*changed) : json_null());
+        } else
+            why = "the source tree is no git checkout that this user may read";
+    }
+    if (why)
+        json_object_set_new(s, "git_reason", json_string(why));
+    return s;
+}
+
+/* ---- the run ---- */
+
+static json_t *command_line(char **command)
+{
+    json_t *list = json_array();
+    for (; *command; command++) {
+        json_t *word = json_string(*command);
+        json_array_append_new(list, word ? word : json_string("(not UTF-8)"));
+    }
+    return list;
+}
+
+static json_t *allocator_meta(const struct registry *r, const struct allocator *al)
+{
+    json_t *m = json_object();
+    json_object_set_new(m, "name", json_string(al->name));
+    json_object_set_new(m, "label", json_string(al->label));
+    json_object_set_new(m, "colour", json_integer((json_int_t)al->colour));
+    json_object_set_new(m, "order", json_integer((json_int_t)registry_index(r, al) + 1));
+    json_object_set_new(m, "what", text_or_null(al->what));
+    json_object_set_new(m, "library", text_or_null(al->library));
+    json_object_set_new(m, "required", json_boolean(al->required));
+    json_object_set_new(m, "frees", json_boolean(al->frees));
+    json_object_set_new(m, "found", json_boolean(al->found));
+    json_object_set_new(m, "reason", text_or_null(al->found ? al->trouble : al->reason));
+    json_object_set_new(m, "path", text_or_null(al->real));
+    json_object_set_new(m, "build_id", text_or_null(al->build_id));
+    json_object_set_new(m, "version", text_or_null(al->version));
+    return m;
+}
+
+static json_t *start_meta(struct arena *a, char **command)
+{
+    return json_pack("{s:s, s:o, s:i}", "at", time_stamp(a), "command_line", command_line(command), "pid", (int)getpid());
+}
+
+static json_t *kernels_meta(const struct plan *plan)
+{
+    json_t *list = json_array();
+    const struct kernel_info *last = NULL;
+    for (size_t i = 0; i < plan->blocks; i++) {
+        const struct kernel_info *k = plan->block[i].kernel;
+        if (k != last)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", k->name, "what", k->what, "op",
+                                                  *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc));
+        last = k;
+    }
+    return list;
+}
+
+json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan *plan, const struct registry *registry,
+                  const struct machine *machine, char **command, struct fault *f)
+{
+    json_t *meta = json_object(), *allocators = json_array(), *kept_list = json_array();
+    struct words kept = {0};
+    char *now = time_stamp(a), run_id[64];
+    time_t seconds = time(NULL);
+    struct tm utc;
+    size_t length = strftime(run_id, sizeof run_id, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
+    snprintf(run_id + length, sizeof run_id - length, "-%" PRIu64, plan->seed);
+    child_environment(a, &kept);
+    for (size_t i = 0; i < kept.count; i++) {
+        json_t *text = json_string(kept.word[i]);
+        json_array_append_new(kept_list, text ? text : json_string("(not UTF-8)"));
+    }
+    const char *machine_id = "";
+    for (size_t i = 0; i < registry->count; i++) {
+        const struct allocator *al = &registry->allocator[i];
+        if (!words_have(&plan->allocators, al->name))
+            continue;
+        json_array_append_new(allocators, allocator_meta(registry, al));
+        machine_id = *machine_id ? machine_id : al->machine_id;
+    }
+    json_object_set_new(meta, "schema", json_integer(META_SCHEMA));
+    json_object_set_new(meta, "run_id", json_string(run_id));
+    json_object_set_new(meta, "sweep", json_string(plan->sweep->name));
+    json_object_set_new(meta, "sweep_text", json_stringn(plan->sweep->text, plan->sweep->length));
+    json_object_set_new(meta, "preset", json_string(plan->sweep->preset));
+    json_object_set_new(meta, "seed", json_integer((json_int_t)plan->seed));
+    json_object_set_new(meta, "reps", json_integer((json_int_t)plan->reps));
+    json_object_set_new(meta, "planned_rows", json_integer((json_int_t)plan->rows));
+    json_object_set_new(meta, "begun_at", json_string(now));
+    json_object_set_new(meta, "finished_at", json_null());
+    json_object_set_new(meta, "starts", json_pack("[o]", start_meta(a, command)));
+    json_object_set_new(meta, "machine_id", text_or_null(machine_id));
+    json_object_set(meta, "machine", machine->facts);
+    json_object_set(meta, "machine_unknown", machine->unknown);
+    json_object_set_new(meta, "allocators", allocators);
+    json_object_set_new(meta, "kernels", kernels_meta(plan));
+    json_object_set_new(meta, "environment", kept_list);
+    json_object_set_new(meta, "suite", suite(a, paths));
+    json_object_set_new(meta, "tools", tools(a, paths));
+    if (child_interrupts) {
+        fault_set(f, AK_FAILED, "interrupted before the first launch");
+        json_decref(meta);
+        return NULL;
+    }
+    return meta;
+}
+
+json_t *meta_read(struct arena *a, const char *folder, struct fault *f)
+{
+    const char *path = arena_printf(a, "%s/meta.json", folder);
+    size_t length;
+    char *text = file_read(a, path, META_BYTES_MAX, &length, f);
+    json_error_t error;
+    if (!text)
+        return NULL;
+    json_t *meta = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (json_is_object(meta) && json_integer_value(json_object_get(meta, "schema")) == META_SCHEMA)
+        return meta;
+    if (meta)
+        fault_at(f, path, 0, "not of a results folder, expected an object with schema %d", META_SCHEMA);
+    else
+        fault_at(f, path, error.line > 0 ? (unsigned)error.line : 0, "%s, expected JSON", error.text);
+    json_decref(meta);
+    return NULL;
+}
+
+static bool same_text(const json_t *meta, const char *key, const char *now, struct fault *f)
+{
+    const char *then = meta_text(meta, key);
+    return strcmp(then, now) == 0 ||
+           fault_set(f, AK_USAGE, "the folder's run has %s '%s', now it is '%s'; resume with what it began with", key,
+                     then, now);
+}
+
+static bool same_number(const json_t *meta, const char *key, uint64_t now, struct fault *f)
+{
+    json_int_t then = json_integer_value(json_object_get(meta, key));
+    return (uint64_t)then == now || fault_set(f, AK_USAGE,
+                                              "the folder's run has %s %" JSON_INTEGER_FORMAT ", now it is %" PRIu64
+                                              "; resume with what it began with",
+                                              key, then, now);
+}
+
+static bool same_allocator(struct arena *a, const json_t *then, const struct registry *registry, struct fault *f)
+{
+    struct allocator *al = registry_find(registry, meta_text(then, "name"));
+    if (!al || !al->found)
+        return true; /* gone: its rows will be skipped */
+    if (!json_is_true(json_object_get(then, "found"))) {
+        al->found = false;
+        al->reason = arena_printf(a, "it was missing when the run began: %s", meta_text(then, "reason"));
+        return true;
+    }
+    if (strcmp(meta_text(then, "build_id"), al->build_id) != 0 || strcmp(meta_text(then, "path"), al->real) != 0)
+        return fault_set(f, AK_USAGE, "%s is now %s (build-id %s), the folder's run began with %s (build-id %s)", al->name,
+                         al->real, al->build_id, meta_text(then, "path"), meta_text(then, "build_id"));
+    return true;
+}
+
+bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const struct registry *registry,
+                   char **command, struct fault *f)
+{
+    if (!same_text(meta, "sweep", plan->sweep->name, f) || !same_text(meta, "preset", plan->sweep->preset, f) ||
+        !same_number(meta, "seed", plan->seed, f) || !same_number(meta, "reps", plan->reps, f) ||
+        !same_number(meta, "planned_rows", plan->rows, f))
+        return false;
+    size_t i;
+    json_t *then;
+    const char *machine_id = meta_text(meta, "machine_id");
+    json_array_foreach(json_object_get(meta, "allocators"), i, then)
+        if (!same_allocator(a, then, registry, f))
+            return false;
+    for (i = 0; i < registry->count; i++) {
+        const char *now = registry->allocator[i].machine_id;
+        if (*machine_id && *now && strcmp(machine_id, now) != 0)
+            return fault_set(f, AK_USAGE, "the folder's run was begun on machine %s, this is %s; merge runs, not rows",
+                             machine_id, now);
+    }
+    json_array_append_new(json_object_get(meta, "starts"), start_meta(a, command));
+    json_object_set_new(meta, "finished_at", json_null());
+    return true;
+}

@@ -1,0 +1,94 @@
+#include "places.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool path_is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool path_is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *path_absolute(struct arena *a, const char *path)
+{
+    char cwd[PATH_MAX];
+    if (*path == '/' || !getcwd(cwd, sizeof cwd))
+        return arena_strdup(a, path);
+    while (path[0] == '.' && path[1] == '/')
+        path += 2 + strspn(path + 2, "/");
+    return arena_printf(a, "%s/%s", cwd, path);
+}
+
+char *path_real(struct arena *a, const char *path)
+{
+    char real[PATH_MAX];
+    return realpath(path, real) ? arena_strdup(a, real) : NULL;
+}
+
+char *path_folder(struct arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return arena_strdup(a, ".");
+    return slash == path ? arena_strdup(a, "/") : arena_strndup(a, path, (size_t)(slash - path));
+}
+
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A source tree: the nearest folder above that holds the registry. */
+static char *find_root(struct arena *a, const char *folder)
+{
+    char *up = arena_strdup(a, folder);
+    while (strcmp(up, "/") != 0) {
+        up = path_folder(a, up);
+        if (path_is_file(arena_printf(a, "%s/allocators/registry.ini", up)))
+            return up;
+    }
+    return NULL;
+}
+
+bool paths_find(struct arena *a, struct paths *p, struct fault *f)
+{
+    *p = (struct paths){0};
+    char *program = path_real(a, "/proc/self/exe");
+    if (!program)
+        return fault_set(f, AK_ENVIRONMENT, "/proc/self/exe: %s; ak finds its parts from there", strerror(errno));
+    char *bin = path_folder(a, program), *prefix = path_folder(a, bin);
+    p->program = program;
+    p->launcher = arena_printf(a, "%s/ak-launch", bin);
+    p->libraries = arena_printf(a, "%s/lib", prefix);
+    p->kernels = arena_printf(a, "%s/lib/alloc-kernels/kernels", prefix);
+    if (path_is_folder(p->kernels)) {
+        p->counters = arena_printf(a, "%s/lib/alloc-kernels/counters", prefix);
+        p->registry = arena_printf(a, "%s/share/alloc-kernels/registry.ini", prefix);
+        p->experiments = arena_printf(a, "%s/share/alloc-kernels/experiments", prefix);
+    } else {
+        p->root = find_root(a, bin);
+        if (!p->root)
+            return fault_set(f, AK_ENVIRONMENT,
+                             "neither %s nor a source tree with allocators/registry.ini above %s: ak must lie in "
+                             "its build folder or be installed with make install",
+                             p->kernels, bin);
+        p->kernels = arena_printf(a, "%s/kernels", prefix);
+        p->counters = arena_printf(a, "%s/counters", prefix);
+        p->registry = arena_printf(a, "%s/allocators/registry.ini", p->root);
+        p->experiments = arena_printf(a, "%s/experiments", p->root);
+    }
+    if (access(p->launcher, X_OK) != 0)
+        return fault_set(f, AK_ENVIRONMENT, "%s is missing; build it (make)", p->launcher);
+    return true;
+}

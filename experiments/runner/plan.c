@@ -1,0 +1,442 @@
+#include "plan.h"
+#include "csv.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* For estimates only: a cycle with all passes on one CPU, and the start of a process. */
+#define ROUGH_NS_PER_OP     400.0
+#define ROUGH_NS_PER_LAUNCH 60e6
+
+#define AXES_MAX 64
+#define SEED_MASK 0x7fffffffu /* seeds fit R's integers */
+
+/* One dimension of the cross product: a key and its values. */
+struct axis {
+    const char  *key;
+    struct words values; /* as passed */
+    struct words stable; /* as recorded */
+};
+
+struct expansion {
+    struct arena        *arena;
+    const struct sweep  *sweep;
+    struct registry     *registry;
+    unsigned             cpus;
+    struct plan         *plan;
+    struct fault        *fault;
+    /* of the kernel at hand */
+    const struct kernel_info *kernel;
+    struct axis  axis[AXES_MAX];
+    size_t       axes;
+    uint64_t     timeout_s;
+};
+
+const char *block_option(const struct block *b, const char *key)
+{
+    for (size_t i = 0; i < b->options; i++)
+        if (strcmp(b->option[i].key, key) == 0)
+            return b->option[i].stable;
+    return "";
+}
+
+/* ---- axes of a kernel ---- */
+
+static bool add_axis(struct expansion *x, const char *key, struct words values)
+{
+    if (x->axes == AXES_MAX)
+        return fault_set(x->fault, AK_USAGE, "kernel %s has more than %d parameters", x->kernel->name, AXES_MAX);
+    x->axis[x->axes++] = (struct axis){key, values, values};
+    return true;
+}
+
+/* Values of a key for the kernel, or `fallback` (NULL: no axis) where nothing sets it. */
+static bool axis_of(struct expansion *x, const struct sweep_key *key, const char *fallback)
+{
+    const struct setting *s = sweep_get(x->sweep, x->kernel->name, key->name);
+    struct words values = {0};
+    if (s) {
+        if (!setting_values(x->arena, s, key, &values, x->fault))
+            return false;
+    } else if (fallback) {
+        words_add(x->arena, &values, fallback);
+    } else {
+        return true;
+    }
+    return add_axis(x, key->name, values);
+}
+
+static bool variant_axis(struct expansion *x)
+{
+    const struct setting *s = sweep_get(x->sweep, x->kernel->name, "variant");
+    struct words values = {0}, asked = {0};
+    if (!x->kernel->variants.count)
+        return true;
+    if (s && !setting_values(x->arena, s, sweep_key("variant"), &asked, x->fault))
+        return false;
+    for (size_t i = 0; i < asked.count; i++)
+        if (words_have(&x->kernel->variants, asked.word[i]))
+            words_add(x->arena, &values, asked.word[i]);
+    if (!values.count)
+        words_add(x->arena, &values, x->kernel->variants.word[0]);
+    return add_axis(x, "variant", values);
+}
+
+/* ops and ops_total are two kinds of one axis: cells of both. A preset's file gives its default only where the
+ * sweep sets neither. */
+static bool work_axis(struct expansion *x)
+{
+    static const char *const keys[] = {"ops", "ops_total"};
+    struct words work = {0};
+    bool in_sweep = false;
+    for (int i = 0; i < 2; i++) {
+        const struct setting *s = sweep_get(x->sweep, x->kernel->name, keys[i]);
+        in_sweep |= s && s->level != LEVEL_PRESET_FILE;
+    }
+    for (int i = 0; i < 2; i++) {
+        const struct setting *s = sweep_get(x->sweep, x->kernel->name, keys[i]);
+        struct words values;
+        if (!s || (in_sweep && s->level == LEVEL_PRESET_FILE))
+            continue;
+        if (!setting_values(x->arena, s, sweep_key(keys[i]), &values, x->fault))
+            return false;
+        for (size_t v = 0; v < values.count; v++)
+            words_add(x->arena, &work, arena_printf(x->arena, "%s %s", keys[i], values.word[v]));
+    }
+    if (!work.count)
+        words_add(x->arena, &work, "ops 1000000");
+    return add_axis(x, "work", work);
+}
+
+/* size = 16, 64 stands for size_min = size_max = that, fixed; the later level of `size` and the triple wins. */
+static bool size_axis(struct expansion *x)
+{
+    const char *kernel = x->kernel->name;
+    const struct setting *size = sweep_get(x->sweep, kernel, "size"), *other = NULL;
+    static const char *const triple[] = {"size_min", "size_max", "size_dist"};
+    for (int i = 0; i < 3; i++) {
+        const struct setting *s = sweep_get(x->sweep, kernel, triple[i]);
+        if (s && (!other || s->level > other->level))
+            other = s;
+    }
+    if (size && other && other->level == size->level)
+        return setting_fault(x->fault, other, "'%s' beside 'size', expected one or the other", other->key);
+    if (size && (!other || size->level > other->level))
+        return axis_of(x, sweep_key("size"), NULL);
+    if (!axis_of(x, sweep_key("size_min"), "16") || !axis_of(x, sweep_key("size_max"), "65536") ||
+        !axis_of(x, sweep_key("size_dist"), "loguniform"))
+        return false;
+    struct axis *dist = &x->axis[x->axes - 1];
+    const struct setting *s = sweep_get(x->sweep, kernel, "size_dist");
+    if (s && s->file && strncmp(s->value, "file:", 5) == 0) {
+        char *path = arena_strdup(x->arena, s->value + 5);
+        if (*path != '/')
+            path = arena_printf(x->arena, "%s/%s", path_folder(x->arena, path_absolute(x->arena, s->file)), path);
+        if (!path_is_file(path))
+            return setting_fault(x->fault, s, "size_dist: %s is no file, expected lines of size and weight", path);
+        dist->values = (struct words){0};
+        words_add(x->arena, &dist->values, arena_printf(x->arena, "file:%s", path));
+    }
+    uint64_t low = 0, high = 0;
+    text_uint(x->axis[x->axes - 3].values.word[0], 0, &low);
+    text_uint(x->axis[x->axes - 2].values.word[0], 0, &high);
+    if (low > high)
+        return other ? setting_fault(x->fault, other, "size_min %" PRIu64 " above size_max %" PRIu64
+                                     ", expected min <= max", low, high)
+                     : fault_set(x->fault, AK_USAGE, "size_min above size_max");
+    return true;
+}
+
+static bool passes_axis(struct expansion *x)
+{
+    const struct setting *s = sweep_get(x->sweep, x->kernel->name, "passes");
+    struct words values, joined = {0};
+    if (!s)
+        return true;
+    if (!setting_values(x->arena, s, sweep_key("passes"), &values, x->fault))
+        return false;
+    const char *list = values.word[0];
+    for (size_t i = 1; i < values.count; i++)
+        list = arena_printf(x->arena, "%s,%s", list, values.word[i]);
+    words_add(x->arena, &joined, list);
+    return add_axis(x, "passes", joined);
+}
+
+static bool scalar(struct expansion *x, const char *kernel, const char *key, uint64_t fallback, uint64_t *value)
+{
+    const struct setting *s = sweep_get(x->sweep, kernel, key);
+    struct words values;
+    *value = fallback;
+    return !s || (setting_values(x->arena, s, sweep_key(key), &values, x->fault) &&
+                  (text_uint(values.word[0], 0, value) || setting_fault(x->fault, s, "not a number")));
+}
+
+static bool gather_axes(struct expansion *x)
+{
+    static const char *const plain[] = {"lat_ops", "lat_gap", "mem_steps", "settle_ms"};
+    const struct kernel_info *k = x->kernel;
+    x->axes = 0;
+    if (!variant_axis(x) || (!k->own_threads && !axis_of(x, sweep_key("threads"), "1")) || !work_axis(x) ||
+        (k->sizes && !size_axis(x)) || !axis_of(x, sweep_key("placement"), "compact") ||
+        !axis_of(x, sweep_key("numa"), "local") || !passes_axis(x) ||
+        !axis_of(x, sweep_key("counters"), "auto"))
+        return false;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!axis_of(x, sweep_key(plain[i]), NULL))
+            return false;
+    for (size_t p = 0; p < k->params; p++) {
+        struct sweep_key key = sweep_key_of(x->arena, &k->param[p]);
+        const char *fallback = *k->param[p].fallback ? k->param[p].fallback : NULL;
+        uint64_t number;
+        if (fallback && key.kind == KEY_NUMBER && text_uint(fallback, key.kilo, &number))
+            fallback = arena_printf(x->arena, "%" PRIu64, number);
+        if (!axis_of(x, &key, fallback))
+            return false;
+    }
+    return scalar(x, k->name, "timeout", 300, &x->timeout_s);
+}
+
+/* ---- allocators of a kernel ---- */
+
+static bool gather_members(struct expansion *x, struct block *b)
+{
+    const struct kernel_info *k = x->kernel;
+    const struct setting *s = sweep_get(x->sweep, k->name, "allocators");
+    struct words names;
+    if (!setting_values(x->arena, s, sweep_key("allocators"), &names, x->fault))
+        return false;
+    bool own_list = s->kernel != NULL;
+    for (size_t i = 0; i < x->sweep->settings && s->level == LEVEL_COMMAND_LINE; i++) {
+        const struct setting *other = &x->sweep->setting[i];
+        own_list |= other->chosen && other->kernel && strcmp(other->kernel, k->name) == 0 &&
+                    strcmp(other->key, "allocators") == 0;
+    }
+    if (k->no_alloc && !own_list) { /* the allocator does not matter: one is enough */
+        const char *first = words_have(&names, "glibc") ? "glibc" : names.word[0];
+        names = (struct words){0};
+        words_add(x->arena, &names, first);
+    }
+    b->member = arena_alloc(x->arena, names.count * sizeof *b->member);
+    for (size_t i = 0; i < names.count; i++) {
+        struct allocator *al = registry_find(x->registry, names.word[i]);
+        const char *skip = NULL;
+        if (!allocator_runs_in(al, k)) {
+            if (s->level != LEVEL_COMMAND_LINE)
+                continue;
+            skip = arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels", al->name,
+                                k->name);
+        } else if (b->threads && b->threads < k->min_threads) {
+            skip = arena_printf(x->arena, "%s needs at least %" PRIu64 " threads", k->name, k->min_threads);
+        }
+        b->member[b->members++] = (struct block_member){al, skip};
+        if (!words_have(&x->plan->allocators, al->name))
+            words_add(x->arena, &x->plan->allocators, al->name);
+    }
+    return true;
+}
+
+/* ---- blocks ---- */
+
+static void add_option(struct expansion *x, struct block *b, const char *key, const char *value, const char *stable)
+{
+    b->option = arena_grow(x->arena, b->option, b->options, sizeof *b->option);
+    b->option[b->options++] = (struct option_pair){key, value, stable};
+}
+
+static void rough_cost(struct block *b, unsigned cpus)
+{
+    uint64_t ops = 0, threads = b->threads ? b->threads : cpus;
+    text_uint(block_option(b, "ops"), 0, &ops);
+    if (ops)
+        ops *= threads;
+    else
+        text_uint(block_option(b, "ops_total"), 0, &ops);
+    double parallel = threads < cpus ? (double)threads : (double)cpus;
+    b->cost_ns = ROUGH_NS_PER_LAUNCH + (double)ops / parallel * ROUGH_NS_PER_OP;
+}
+
+static bool add_block(struct expansion *x, const size_t *at)
+{
+    struct block b = {.kernel = x->kernel, .variant = "", .timeout_s = x->timeout_s};
+    for (size_t i = 0; i < x->axes; i++) {
+        const char *key = x->axis[i].key, *value = x->axis[i].values.word[at[i]], *stable = x->axis[i].stable.word[at[i]];
+        if (strcmp(key, "work") == 0) {
+            const char *blank = strchr(value, ' ');
+            key = arena_strndup(x->arena, value, (size_t)(blank - value));
+            value = stable = blank + 1;
+        } else if (strcmp(key, "size") == 0 && !kernel_param(x->kernel, "size")) {
+            add_option(x, &b, "size_min", value, stable);
+            add_option(x, &b, "size_max", value, stable);
+            key = "size_dist";
+            value = stable = "fixed";
+        } else if (strcmp(key, "variant") == 0) {
+            b.variant = value;
+        } else if (strcmp(key, "threads") == 0) {
+            text_uint(value, 0, &b.threads);
+        }
+        add_option(x, &b, key, value, stable);
+    }
+    if (!gather_members(x, &b))
+        return false;
+    if (!b.members)
+        return true;
+    b.hash = hash_text(hash_text(HASH_START, x->sweep->name), x->kernel->name);
+    for (size_t i = 0; i < b.options; i++)
+        b.hash = hash_text(hash_text(b.hash, b.option[i].key), b.option[i].stable);
+    rough_cost(&b, x->cpus);
+    x->plan->block = arena_grow(x->arena, x->plan->block, x->plan->blocks, sizeof *x->plan->block);
+    x->plan->block[x->plan->blocks++] = b;
+    return true;
+}
+
+static bool expand_kernel(struct expansion *x)
+{
+    if (!gather_axes(x))
+        return false;
+    uint64_t cells = 1;
+    for (size_t i = 0; i < x->axes; i++)
+        if (__builtin_mul_overflow(cells, x->axis[i].values.count, &cells) || cells > PLAN_ROWS_MAX)
+            return fault_at(x->fault, x->sweep->path, 0, "more than %u cells of %s, expected a smaller cross product",
+                            PLAN_ROWS_MAX, x->kernel->name);
+    size_t at[AXES_MAX] = {0};
+    for (uint64_t cell = 0; cell < cells; cell++) {
+        if (!add_block(x, at))
+            return false;
+        for (size_t i = x->axes; i-- > 0;) { /* an odometer */
+            if (++at[i] < x->axis[i].values.count)
+                break;
+            at[i] = 0;
+        }
+    }
+    return true;
+}
+
+/* ---- rows ---- */
+
+/* splitmix64: enough to shuffle, and the same everywhere. */
+static uint64_t draw(uint64_t *state)
+{
+    *state += 0x9e3779b97f4a7c15u;
+    return hash_mix(*state);
+}
+
+static void shuffle(uint64_t *state, size_t *item, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        item[i] = i;
+    for (size_t i = count; i > 1; i--) {
+        size_t j = (size_t)(draw(state) % i), kept = item[i - 1];
+        item[i - 1] = item[j];
+        item[j] = kept;
+    }
+}
+
+static void fill_row(const struct plan *p, const struct block *b, size_t member, uint64_t rep, struct planned *row)
+{
+    uint64_t id = hash_text(b->hash, b->member[member].allocator->name);
+    id = hash_bytes(hash_bytes(id, &rep, sizeof rep), &p->seed, sizeof p->seed);
+    snprintf(row->row_id, sizeof row->row_id, "%016" PRIx64, hash_mix(id));
+    uint64_t seed = hash_bytes(hash_bytes(b->hash, &rep, sizeof rep), &p->seed, sizeof p->seed);
+    row->seed = (hash_mix(seed ^ 1) & SEED_MASK) + 1;
+    if (row->seed > SEED_MASK)
+        row->seed = 1;
+    row->block = b;
+    row->member = member;
+    row->rep = rep;
+}
+
+static int by_row_id(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static bool check_unique(struct arena *a, const struct plan *p, struct fault *f)
+{
+    const char **id = arena_alloc(a, (p->rows + 1) * sizeof *id);
+    for (size_t i = 0; i < p->rows; i++)
+        id[i] = p->row[i].row_id;
+    qsort(id, p->rows, sizeof *id, by_row_id);
+    for (size_t i = 1; i < p->rows; i++)
+        if (strcmp(id[i - 1], id[i]) == 0)
+            return fault_at(f, p->sweep->path, 0, "the same cell twice (row id %s), expected each cell once", id[i]);
+    return true;
+}
+
+static bool order_rows(struct arena *a, struct plan *p, struct fault *f)
+{
+    uint64_t members = 0;
+    size_t widest = 0;
+    for (size_t i = 0; i < p->blocks; i++) {
+        members += p->block[i].members;
+        widest = p->block[i].members > widest ? p->block[i].members : widest;
+    }
+    if (!members)
+        return fault_at(f, p->sweep->path, 0, "plans no launch: no allocator of the list runs in its kernels");
+    if (members * p->reps > PLAN_ROWS_MAX)
+        return fault_at(f, p->sweep->path, 0, "%" PRIu64 " launches, expected at most %u", members * p->reps,
+                        PLAN_ROWS_MAX);
+    p->row = arena_alloc(a, members * p->reps * sizeof *p->row);
+    size_t *blocks = arena_alloc(a, p->blocks * sizeof *blocks), *order = arena_alloc(a, widest * sizeof *order);
+    for (uint64_t rep = 1; rep <= p->reps; rep++) {
+        uint64_t state = hash_mix(p->seed * 0x9e3779b97f4a7c15u + rep);
+        shuffle(&state, blocks, p->blocks);
+        for (size_t i = 0; i < p->blocks; i++) {
+            const struct block *b = &p->block[blocks[i]];
+            shuffle(&state, order, b->members);
+            for (size_t m = 0; m < b->members; m++)
+                fill_row(p, b, order[m], rep, &p->row[p->rows++]);
+        }
+    }
+    return check_unique(a, p, f);
+}
+
+bool plan_make(struct arena *a, const struct sweep *s, const struct kernels *kernels, struct registry *registry,
+               unsigned cpus, struct plan *p, struct fault *f)
+{
+    *p = (struct plan){.sweep = s};
+    struct expansion x = {.arena = a, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
+    if (!scalar(&x, NULL, "seed", 1, &p->seed) || !scalar(&x, NULL, "reps", 1, &p->reps))
+        return false;
+    struct words names = sweep_kernels(a, s);
+    for (size_t i = 0; i < names.count; i++) {
+        x.kernel = kernels_find(kernels, names.word[i]);
+        if (!expand_kernel(&x))
+            return false;
+    }
+    return order_rows(a, p, f);
+}
+
+/* ---- the plan as text ---- */
+
+void plan_csv(const struct plan *p, struct buffer *out)
+{
+    static const char header[] = "row_id,position,kernel,variant,allocator,threads,rep,seed,timeout_s,skip,options\n";
+    buffer_add(out, header, sizeof header - 1);
+    for (size_t i = 0; i < p->rows; i++) {
+        const struct planned *r = &p->row[i];
+        const struct block *b = r->block;
+        const struct block_member *m = &b->member[r->member];
+        buffer_addf(out, "%s,%zu,", r->row_id, i + 1);
+        csv_field(out, b->kernel->name);
+        csv_field(out, b->variant);
+        csv_field(out, m->allocator->name);
+        if (b->threads)
+            buffer_addf(out, "%" PRIu64, b->threads);
+        buffer_addf(out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", r->rep, r->seed, b->timeout_s);
+        csv_field(out, m->skip ? m->skip : "");
+        struct buffer options = {0};
+        for (size_t o = 0; o < b->options; o++)
+            buffer_addf(&options, "%s%s=%s", o ? " " : "", b->option[o].key, b->option[o].stable);
+        csv_field(out, options.data ? options.data : "");
+        buffer_free(&options);
+        csv_end_row(out);
+    }
+}
+
+double plan_estimate_s(const struct plan *p, size_t first)
+{
+    double ns = 0;
+    for (size_t i = first; i < p->rows; i++)
+        if (!p->row[i].block->member[p->row[i].member].skip)
+            ns += p->row[i].block->cost_ns;
+    return ns / 1e9;
+}

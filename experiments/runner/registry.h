@@ -1,0 +1,69 @@
+/*
+ * registry.h - the allocators that there are, and what became of them on this machine.
+ *
+ * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
+ * library (soname, path, or empty for what programs are linked with), version (a --version-call), required
+ * (yes or no), kernels (a list; absent: all), frees (yes or no), what (one line). The environment overrides a
+ * library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>.
+ */
+#ifndef AK_REGISTRY_H
+#define AK_REGISTRY_H
+
+#include "arena.h"
+#include "fault.h"
+#include "kernels.h"
+#include "places.h"
+#include "text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct allocator {
+    /* from the registry */
+    const char   *name, *label, *library, *version_call, *what;
+    uint64_t      colour;
+    bool          required;
+    bool          frees;
+    struct words  kernels; /* it runs in these only; empty: in all */
+    const char   *file;    /* where it was declared; "" for name=library on the command line */
+    unsigned      line;
+    bool          named;   /* by the user, on the command line */
+    /* from allocator_resolve */
+    bool          found;
+    const char   *reason;    /* why not, in words */
+    const char   *preload;   /* LD_PRELOAD for a kernel; "" for libc */
+    const char   *directory; /* where a kernel must start for `preload` to be found; NULL: anywhere */
+    const char   *expect;    /* --expect: real path, or "libc" */
+    const char   *real;      /* real path of the object that must serve */
+    const char   *build_id;  /* as the file has it */
+    /* from allocator_probe: what the library says of itself in a process */
+    const char   *version;
+    const char   *trouble; /* why it did not serve; "" if it did */
+    const char   *machine_id;
+};
+
+struct registry {
+    struct allocator *allocator;
+    size_t            count;
+    struct words      names;
+};
+
+/* Add a file's sections to the registry; a section of the same name replaces the earlier one. */
+bool registry_read(struct arena *, const char *path, struct registry *, struct fault *);
+struct allocator *registry_find(const struct registry *, const char *name);
+/* Add an allocator that the user named with its library (name=library). */
+bool registry_add_library(struct arena *, struct registry *, const char *name, const char *library, struct fault *);
+/* The position of an allocator in the registry, from 0. */
+size_t registry_index(const struct registry *, const struct allocator *);
+
+/* Find the library as the loader does, by starting a process with it; an in-tree one in `paths->libraries`
+ * first. Sets found, reason and what follows. False only if nothing can be started at all. */
+bool allocator_resolve(struct arena *, const struct paths *, struct allocator *, struct fault *);
+/* Ask it in a process of the kernel at `probe_kernel`. Sets version, trouble, machine_id. */
+bool allocator_probe(struct arena *, const struct paths *, const char *probe_kernel, struct allocator *,
+                     struct fault *);
+/* NULL if the library is still there as it was resolved; else what changed. */
+const char *allocator_changed(struct arena *, const struct allocator *);
+bool allocator_runs_in(const struct allocator *, const struct kernel_info *);
+
+#endif
