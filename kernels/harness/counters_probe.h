@@ -10,7 +10,7 @@
 
 #include "counters.h"
 
-#define PROBE_DEADLINE_MS 8000
+#define PROBE_DEADLINE_MS 8000 /* AK_COUNTERS_DEADLINE_MS overrides it */
 
 struct probe_report {
     bool     can;    /* loaded, available and prepared */
