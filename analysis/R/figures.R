@@ -179,8 +179,9 @@ figure_latency <- function(results, registry) {
   threads <- latency_threads(rows)
   null_all <- ok_rows(rows_of(results$runs, "null", c(all$folder[1], "latency", "contention", "paper")))
   allocators <- display_order(registry, unique(rows$allocator))
-  panels <- lapply(threads, function(n) latency_panel(results, rows[rows$threads == n, ], allocators,
-                                                      null_all[null_all$threads == n, ], n))
+  panels <- lapply(threads, function(n) {
+    latency_panel(results, rows[rows$threads == n, ], allocators, null_all[null_all$threads == n, ], n)
+  })
   values <- unlist(lapply(panels, function(p) lapply(c(p$curves, list(p$null)), `[[`, "ns")))
   if (!any(is.finite(values))) {
     return(not_measured("no latency histogram has enough samples for any quantile"))
@@ -254,10 +255,12 @@ figure_metadata <- function(fit, registry) {
     one <- own[own$variant == v & own$allocator == a, ]
     one[order(one$size), ]
   }
-  blocks <- lapply(variants, function(v) lapply(allocators, function(a) {
-    one <- pick(v, a)
-    dat_block(one$size, one$value, one$low, one$high)
-  }))
+  blocks <- lapply(variants, function(v) {
+    lapply(allocators, function(a) {
+      one <- pick(v, a)
+      dat_block(one$size, one$value, one$low, one$high)
+    })
+  })
   labels <- lapply(seq_along(variants), function(k) {
     last <- vapply(allocators, function(a) {
       one <- pick(variants[k], a)
@@ -499,7 +502,7 @@ macro_part <- function(name) {
 
 #' Macros of a figure: launches behind its points and the facts its caption states.
 figure_macros <- function(name, figure, fact_names) {
-  facts <- figure$facts[fact_names]
+  facts <- vapply(fact_names, function(fact) if (fact %in% names(figure$facts)) figure$facts[[fact]] else NA_character_, "")
   facts[is.na(facts)] <- if (is.null(figure$reason)) "not recorded" else "not measured here"
   names <- paste0("fig", macro_part(name), c("Launches", fact_names))
   stats::setNames(c(launches_text(figure$launches), tex_escape(facts)), names)

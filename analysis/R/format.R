@@ -15,11 +15,30 @@ number_text <- function(x, digits = 3) {
 #' A count, with thousands separated.
 count_text <- function(x) ifelse(is.na(x), NA_character_, formatC(x, format = "d", big.mark = ","))
 
+#' Bounds with as many decimals as the value beside them is printed with.
+bound_text <- function(bound, value, digits = 3) {
+  mapply(function(b, v) {
+    if (!is.finite(b)) return(NA_character_)
+    size <- signif(v, digits)
+    decimals <- if (size == 0) digits else digits - 1 - floor(log10(abs(size)))
+    if (decimals < 0) b <- round(b, decimals)
+    formatC(b, format = "f", digits = max(0, decimals), big.mark = if (abs(b) >= 10000) "," else "")
+  }, bound, value, USE.NAMES = FALSE)
+}
+
+#' A published number exactly as it was published.
+published_text <- function(x) {
+  vapply(x, function(one) {
+    if (is.na(one)) return(NA_character_)
+    format(one, digits = 15, big.mark = if (abs(one) >= 10000) "," else "")
+  }, "")
+}
+
 #' An interval as "[low, high]", "(n<6)" where there are too few launches, "" where there is no value.
-interval_tex <- function(interval, digits = 3) {
+interval_tex <- function(interval) {
   ifelse(is.na(interval$value), "",
          ifelse(is.na(interval$low), paste0("(n$=$", interval$launches, "$<$", MIN_LAUNCHES, ")"),
-                paste0("[", number_text(interval$low, digits), ", ", number_text(interval$high, digits), "]")))
+                paste0("[", bound_text(interval$low, interval$value), ", ", bound_text(interval$high, interval$value), "]")))
 }
 
 #' A latency, as an upper bound where the clock cannot resolve it.

@@ -38,7 +38,7 @@ published_macros <- function(claims) {
   threads <- as.numeric(wanted$threads)
   part <- c(paper.ops = "Ops", paper.p999 = "Tail", paper.l3 = "Cache", paper.rss = "Rss")
   values <- unlist(lapply(names(part), function(id) {
-    stats::setNames(vapply(PUBLISHED_ALLOCATORS, function(a) number_text(published_value(claims, id, a), 4), ""),
+    stats::setNames(vapply(PUBLISHED_ALLOCATORS, function(a) published_text(published_value(claims, id, a)), ""),
                     paste0("pub", part[[id]], macro_part(PUBLISHED_ALLOCATORS)))
   }))
   mean_total <- threads / (published_value(claims, "paper.ops", "mimalloc") * 1e6) * 1e9
@@ -85,7 +85,8 @@ model_macros <- function(fit) {
 }
 
 #' All macros, by name.
-all_numbers <- function(results, fit, claims) {
+all_numbers <- function(results, fit, claims, registry) {
   c(method_macros(), data_macros(results, claims), published_macros(claims),
-    verdict_macros(compare_published(results$runs, claims)), model_macros(fit))
+    verdict_macros(compare_published(results$runs, claims)), model_macros(fit),
+    finding_macros(results, registry))
 }

@@ -32,10 +32,12 @@ boot_indices <- function(n, stream = 0L) {
   boot_cache[[key]]
 }
 
-#' Medians of the bootstrap resamples of x.
+#' Medians of the bootstrap resamples of x: one sort over all of them, by resample and value.
 boot_medians <- function(x, stream = 0L) {
-  resampled <- matrix(x[boot_indices(length(x), stream)], nrow = length(x))
-  apply(resampled, 2, stats::median)
+  n <- length(x)
+  resampled <- x[boot_indices(n, stream)]
+  sorted <- matrix(resampled[order(rep(seq_len(BOOT_RESAMPLES), each = n), resampled, method = "radix")], nrow = n)
+  (sorted[(n + 1) %/% 2, ] + sorted[n %/% 2 + 1, ]) / 2
 }
 
 #' Distribution-free interval of the median from order statistics (the sign test turned around).

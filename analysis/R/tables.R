@@ -18,6 +18,7 @@ tabular <- function(align, head, body, rules = integer()) {
 #' A cell that wraps.
 wrapped <- function(width) sprintf(">{\\raggedright\\arraybackslash}p{%s\\linewidth}", width)
 
+INTERVAL_HEAD <- paste0(100 * CONFIDENCE, "\\,\\% interval")
 READING_TEXT <- c(thread = "cycles per thread", total = "cycles in total")
 
 #' Our values of a published metric in one cell of the plan, in the reading's unit.
@@ -37,24 +38,33 @@ table_published <- function(comparison, claims, registry) {
   body <- list()
   launches <- integer()
   rules <- integer()
-  for (cell in first) for (i in seq_len(nrow(PUBLISHED_METRICS))) {
-    metric <- PUBLISHED_METRICS[i, ]
-    for (allocator in PUBLISHED_ALLOCATORS) {
-      rows <- cell$rows[cell$rows$allocator %in% allocator, , drop = FALSE]
-      interval <- our_value(cell, allocator, metric)
-      launches <- c(launches, interval$launches)
-      body <- c(body, list(published_line(metric, cell, allocator, interval, rows, claims, registry)))
+  for (cell in first) {
+    if (length(cells) > 1) body <- c(body, list(cell_title(cell)))
+    for (i in seq_len(nrow(PUBLISHED_METRICS))) {
+      metric <- PUBLISHED_METRICS[i, ]
+      for (allocator in PUBLISHED_ALLOCATORS) {
+        rows <- cell$rows[cell$rows$allocator %in% allocator, , drop = FALSE]
+        interval <- our_value(cell, allocator, metric)
+        launches <- c(launches, interval$launches)
+        body <- c(body, list(published_line(metric, allocator, interval, rows, claims, registry)))
+      }
+      rules <- c(rules, length(body))
     }
-    rules <- c(rules, length(body))
   }
-  head <- c("metric", "allocator", "published", "ours", "95\\,\\% interval", "n")
-  list(lines = tabular(paste0(wrapped(0.26), "lrrrr"), head, body, rules[-length(rules)]), launches = launches)
+  head <- c("metric", "allocator", "published", "ours", INTERVAL_HEAD, "n")
+  list(lines = tabular("llrrrr", head, body, rules[-length(rules)]), launches = launches)
+}
+
+#' A line that names a cell: its reading and setting.
+cell_title <- function(cell) {
+  words <- c(READING_TEXT[[cell$reading]], tex_escape(cell$setting))
+  sprintf("\\multicolumn{6}{l}{\\emph{%s}}", paste(words[nzchar(words)], collapse = "; "))
 }
 
 #' One row of that table.
-published_line <- function(metric, cell, allocator, interval, rows, claims, registry) {
+published_line <- function(metric, allocator, interval, rows, claims, registry) {
   first <- allocator == PUBLISHED_ALLOCATORS[1]
-  name <- if (first) sprintf("%s, %s (%s)", metric$metric, tex_escape(metric$unit), READING_TEXT[[cell$reading]]) else " "
+  name <- if (first) sprintf("%s, %s", metric$metric, tex_escape(metric$unit)) else " "
   overhead <- if (nrow(rows) > 0) stats::median(ok_rows(rows)$clock_overhead_ns, na.rm = TRUE) else NA
   ours <- if (is.na(interval$value)) empty_cell(rows, metric$column)
           else if (metric$claim == "paper.p999") latency_tex(interval$value, overhead) else number_text(interval$value)
@@ -62,7 +72,7 @@ published_line <- function(metric, cell, allocator, interval, rows, claims, regi
     ours <- sprintf("%s total, %s a thread", ours, number_text(interval$value / rows$threads[1]))
   }
   c(name, tex_escape(allocator_label(registry, allocator)),
-    number_text(published_value(claims, metric$claim, allocator), 4), ours, interval_tex(interval),
+    published_text(published_value(claims, metric$claim, allocator)), ours, interval_tex(interval),
     if (interval$launches > 0) interval$launches else "")
 }
 
@@ -99,7 +109,7 @@ table_sensitivity <- function(comparison) {
     own <- details[details$reading == keys$reading[i] & details$setting == keys$setting[i], ]
     own <- own[match(PUBLISHED_METRICS$claim, own$claim), ]
     c(READING_TEXT[[keys$reading[i]]], tex_escape(keys$setting[i]),
-      ifelse(is.finite(own$value), paste(number_text(own$value), interval_tex(own, 2)), "--"))
+      ifelse(is.finite(own$value), paste(number_text(own$value), interval_tex(own)), "--"))
   })
   list(lines = tabular(paste0("l", wrapped(0.18), "rrrr"), c("reading", "live set", PUBLISHED_METRICS$metric), body),
        launches = details$launches)
@@ -140,7 +150,7 @@ latency_line <- function(own, n, allocator, registry) {
   cells <- vapply(LATENCY_COLUMNS, function(column) {
     interval <- median_interval(own[[column]])
     if (is.na(interval$value)) return("too few samples")
-    paste(latency_tex(interval$value, overhead), "{\\footnotesize", interval_tex(interval, 2), "}")
+    paste(latency_tex(interval$value, overhead), "{\\footnotesize", interval_tex(interval), "}")
   }, "")
   over <- any(own$threads > own$cpus)
   name <- if (allocator == "null") "\\emph{null}" else tex_escape(allocator_label(registry, allocator))
@@ -151,7 +161,7 @@ latency_line <- function(own, n, allocator, registry) {
 fit_cell <- function(row) {
   if (nrow(row) == 0) return("")
   if (is.na(row$value[1])) return("")
-  paste(number_text(row$value[1]), "{\\footnotesize", interval_tex(row[1, ], 2), "}")
+  paste(number_text(row$value[1]), "{\\footnotesize", interval_tex(row[1, ]), "}")
 }
 
 #' The fitted terms that belong to an allocator, at the largest n with a CPU for every thread.
@@ -189,7 +199,7 @@ table_terms <- function(fit) {
   body <- c(body, lapply(seq_len(nrow(reasons)), function(i) {
     c(term_tex(reasons$term[i]), sprintf("\\multicolumn{5}{p{0.72\\linewidth}}{%s}", tex_escape(reasons$reason[i])))
   }))
-  list(lines = tabular(paste0("l", wrapped(0.3), "rlrr"), c("term", "of", "value", "unit", "95\\,\\% interval", "n"), body),
+  list(lines = tabular(paste0("l", wrapped(0.3), "rlrr"), c("term", "of", "value", "unit", INTERVAL_HEAD, "n"), body),
        launches = machine$launches)
 }
 

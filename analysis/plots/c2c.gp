@@ -6,7 +6,7 @@ columns = (panels < 3 ? panels : 2)
 height = 2.5 * ceil(1.0 * panels / columns)
 load 'common.gp'
 set multiplot layout ceil(1.0 * panels / columns), columns
-set palette defined (0 '#fff7ec', 0.35 '#fdbb84', 0.7 '#d7301f', 1 '#5b0000')
+set palette maxcolors 24 defined (0 '#fff7ec', 0.35 '#fdbb84', 0.7 '#d7301f', 1 '#5b0000')
 set border 0
 unset grid
 set cbrange [0:c_high]

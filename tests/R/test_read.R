@@ -1,0 +1,104 @@
+# Reading: refusal of missing columns, reports of unknown ones, failed rows kept out of numbers.
+
+test_that("the contract is read from schema.md with every column of runs.csv", {
+  expect_true(all(c("row_id", "allocator", "ops_per_s", "lat_p999_ns", "load_1min") %in% run_columns()))
+  expect_equal(contract[["hist.csv"]]$column, c("row_id", "call", "lower_ns", "upper_ns", "count"))
+  expect_false(any(duplicated(run_columns())))
+})
+
+test_that("a missing column is refused with exit 2, the column and the file named", {
+  dir <- local_folder()
+  read_rows(dir, list(plain_row()))
+  file <- file.path(dir, "s", "runs.csv")
+  lines <- strsplit(readLines(file), ",")
+  drop <- which(lines[[1]] %in% c("wall_ns", "touch"))
+  writeLines(vapply(lines, function(cells) paste(c(cells, "")[seq_along(lines[[1]])][-drop], collapse = ","), ""), file)
+  ran <- run_analysis("fit.R", dir, file.path(dir, "out"))
+  expect_equal(ran$status, 2L)
+  expect_match(ran$said, "runs.csv")
+  expect_match(ran$said, "wall_ns, touch")
+})
+
+test_that("an unknown column is reported and the rest is read", {
+  dir <- local_folder()
+  read_rows(dir, list(plain_row()))
+  file <- file.path(dir, "s", "runs.csv")
+  lines <- readLines(file)
+  writeLines(paste0(lines, c(",novelty", ",7")), file)
+  expect_warning(results <- read_results(dir, contract), "novelty")
+  expect_equal(nrow(results$runs), 1)
+})
+
+test_that("columns are found by name, not by place", {
+  dir <- local_folder()
+  rows <- list(plain_row())
+  rows[[1]]$row_id <- "aa"
+  turned <- contract
+  turned[["runs.csv"]] <- turned[["runs.csv"]][rev(seq_along(run_columns())), ]
+  synthetic_write(file.path(dir, "s"), turned, rows)
+  results <- read_results(dir, contract)
+  expect_equal(results$runs$allocator, "glibc")
+  expect_equal(results$runs$ns_per_op, 10)
+})
+
+test_that("a word where a number belongs is refused, with row and column", {
+  dir <- local_folder()
+  expect_error(read_rows(dir, list(plain_row(wall_ns = "soon"))), "row 2: wall_ns: a number was expected, not 'soon'",
+               class = "usage_error")
+})
+
+test_that("an unknown status is refused", {
+  dir <- local_folder()
+  expect_error(read_rows(dir, list(plain_row(status = "fine"))), "unknown word 'fine'", class = "usage_error")
+})
+
+test_that("a torn last line is left out and reported", {
+  dir <- local_folder()
+  read_rows(dir, list(plain_row(), plain_row(rep = 2)))
+  file <- file.path(dir, "s", "runs.csv")
+  bytes <- readBin(file, "raw", 1e6)
+  writeBin(bytes[seq_len(length(bytes) - 40)], file)
+  expect_warning(results <- read_results(dir, contract), "torn")
+  expect_equal(nrow(results$runs), 1)
+})
+
+test_that("quotes, commas and UTF-8 in a text survive", {
+  dir <- local_folder()
+  odd <- "died, \"really\": \u00fcber 100%"
+  results <- read_rows(dir, list(plain_row(status = "crash", status_detail = odd)))
+  expect_equal(results$runs$status_detail, odd)
+})
+
+test_that("failed rows are never numbers", {
+  dir <- local_folder()
+  rows <- lapply(1:8, function(rep) plain_row(rep = rep, size_min = 16, size_max = 65536))
+  rows[[9]] <- plain_row(rep = 9, size_min = 16, size_max = 65536, status = "timeout", status_detail = "late",
+                         wall_ns = 1, ops_per_s = 1e15)
+  results <- read_rows(dir, rows)
+  figure <- figure_throughput(results, complete_registry(read_registry(""), "glibc"))
+  expect_equal(figure$launches, 8)
+  expect_equal(figure$facts[["Failed"]], "1")
+  numbers <- as.numeric(strsplit(figure$files[["throughput.dat"]][1], " ")[[1]])
+  expect_equal(numbers[2], 100, tolerance = 1e-3)
+  whole <- fit_model(results)$fit
+  expect_equal(whole$launches[whole$term == "T_alloc"], 8)
+  expect_match(paste(table_launches(results)$lines, collapse = " "), "1 timeout")
+})
+
+test_that("kernel parameters of metrics.csv are part of a cell", {
+  dir <- local_folder()
+  rows <- list(plain_row(row_id = "a1"), plain_row(row_id = "a2", rep = 2))
+  results <- read_rows(dir, rows, metrics = c("a1,param.batch,count,256,", "a2,param.batch,count,32,", "a1,lines,count,3,"))
+  expect_equal(results$runs$params, c("batch=256", "batch=32"))
+  expect_equal(nrow(pick_slice(results$runs)), 1)
+})
+
+test_that("missing side files and an empty root are no error; a missing root is", {
+  dir <- local_folder()
+  read_rows(dir, list(plain_row()))
+  unlink(file.path(dir, "s", c("hist.csv", "timeline.csv", "metrics.csv", "matrix.csv", "meta.json")))
+  expect_equal(nrow(read_results(dir, contract)$runs), 1)
+  empty <- local_folder()
+  expect_equal(nrow(read_results(empty, contract)$runs), 0)
+  expect_error(read_results(file.path(empty, "none"), contract), "no such folder", class = "usage_error")
+})
