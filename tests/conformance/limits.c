@@ -1,0 +1,184 @@
+/* Limits: address space that runs out, huge blocks, the number of mappings. */
+#include "tap.h"
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+/* Runs a body in a child that may only map `room` bytes more. */
+static bool with_room(size_t room, bool (*body)(size_t), size_t argument)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(30);
+        size_t now = memory_now(0);
+        struct rlimit limit = {now + room, now + room};
+        _exit(setrlimit(RLIMIT_AS, &limit) != 0 || !body(argument));
+    }
+    return child > 0 && child_good(child);
+}
+
+enum { ROOM = 96 << 20, MOST = 1 << 20 };
+
+static void *held[MOST];
+
+/* Allocates until refused; the number of blocks, 0 if the refusal was not ENOMEM. */
+static size_t exhaust(size_t size)
+{
+    size_t count = 0;
+    errno = 0;
+    while (count < MOST && (held[count] = malloc(size)) != NULL)
+        *(size_t *)held[count] = count, count++;
+    return count < MOST && errno == ENOMEM ? count : 0;
+}
+
+static bool release(size_t count)
+{
+    bool good = true;
+    for (size_t i = 0; i < count; i++) {
+        good &= *(size_t *)held[i] == i;
+        free(held[i]);
+    }
+    return good;
+}
+
+static bool exhaust_and_recover(size_t size)
+{
+    size_t first = exhaust(size);
+    errno = 0;
+    void *more = calloc(1, (size_t)ROOM);
+    bool good = more == NULL && errno == ENOMEM;
+    good &= first * size > ROOM / 2 && release(first);
+    size_t second = exhaust(size);
+    good &= second > first * 3 / 4;
+    return good && release(second);
+}
+
+static bool exhaust_small_then_large(size_t size)
+{
+    size_t small = exhaust(size);
+    bool good = release(small);
+    size_t large = exhaust((size_t)8 << 20);
+    return good && large * ((size_t)8 << 20) > ROOM / 2 && release(large);
+}
+
+static bool refused_realloc(size_t size)
+{
+    char *block = malloc(size);
+    content_fill(block, size, 7);
+    errno = 0;
+    char *moved = realloc(block, (size_t)ROOM * 2);
+    bool good = moved == NULL && errno == ENOMEM && content_good(block, size, size, 7);
+    block = realloc(block, size + 5000);
+    good &= block != NULL && content_good(block, size, size - 1, 7);
+    free(block);
+    return good;
+}
+
+static bool refused_aligned(size_t size)
+{
+    void *block = &size;
+    errno = 0;
+    bool good = posix_memalign(&block, (size_t)1 << 27, size) == ENOMEM && block == &size;
+    good &= aligned_alloc((size_t)1 << 28, size) == NULL && errno == ENOMEM;
+    void *fine = aligned_alloc(1 << 20, size);
+    good &= aligned_to(fine, 1 << 20) && fine != NULL;
+    free(fine);
+    return good;
+}
+
+static void test_address_space(void)
+{
+    const size_t sizes[] = {200, 3000, 30000, 200000, 1000000, 6000000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        tap_ok(with_room(ROOM, exhaust_and_recover, sizes[i]),
+               "RLIMIT_AS: blocks of %zu bytes, NULL and ENOMEM, then all over again", sizes[i]);
+    tap_ok(with_room(ROOM, exhaust_small_then_large, 500), "RLIMIT_AS: what small blocks used serves huge ones");
+    tap_ok(with_room(ROOM, refused_realloc, 100) && with_room(ROOM, refused_realloc, 1000000) &&
+               with_room(ROOM, refused_realloc, 9000000),
+           "RLIMIT_AS: a refused realloc leaves the block");
+    tap_ok(with_room(ROOM, refused_aligned, 1000), "RLIMIT_AS: alignments that do not fit are refused");
+    tap_ok(with_room((size_t)6 << 20, exhaust_small_then_large, 1000) == false,
+           "RLIMIT_AS: the limit of these tests is in force");
+}
+
+/* ---- huge blocks ---- */
+
+static void test_huge(void)
+{
+    bool good = true;
+    size_t before = memory_now(0), size = (size_t)1 << 20, peak = 0;
+    char *block = malloc(size);
+    for (size_t i = 0; i < size; i += 4096)
+        block[i] = (char)(i >> 12);
+    for (size_t old = size; good && size < (size_t)512 << 20; old = size) {
+        size *= 2;
+        block = realloc(block, size);
+        good &= block != NULL;
+        for (size_t i = 0; good && i < old; i += 65536)
+            good &= block[i] == (char)(i >> 12);
+        for (size_t i = old; good && i < size; i += 65536)
+            block[i] = (char)(i >> 12);
+        size_t now = memory_now(0) - before;
+        peak = now > peak ? now : peak;
+    }
+    tap_ok(good, "doubling from 1 MiB to 512 MiB keeps the contents");
+    tap_ok(peak < (size_t)768 << 20, "doubling leaves no copies behind: %zu MiB mapped at most", peak >> 20);
+    free(block);
+    size_t after = memory_now(0);
+    tap_ok(after < before + ((size_t)64 << 20), "a huge block is unmapped when freed (%zu MiB mapped before, %zu after)",
+           before >> 20, after >> 20);
+    good = true;
+    block = malloc((size_t)64 << 20);
+    content_fill(block, (size_t)64 << 20, 1);
+    block = realloc(block, (size_t)20 << 20);
+    good &= block != NULL && content_good(block, (size_t)64 << 20, (size_t)20 << 20, 1);
+    block = realloc(block, (size_t)5 << 20);
+    good &= block != NULL && content_good(block, (size_t)64 << 20, (size_t)5 << 20, 1);
+    free(block);
+    tap_ok(good, "shrinking a huge block keeps the contents");
+    void *untouched = malloc((size_t)4 << 30);
+    size_t usable = malloc_usable_size(untouched);
+    tap_ok(untouched == NULL || usable >= (size_t)4 << 30, "4 GiB untouched: refused or given");
+    free(untouched);
+}
+
+/* ---- mappings ---- */
+
+static size_t mapping_count(void)
+{
+    static char text[1 << 16];
+    size_t lines = 0;
+    ssize_t got;
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && (got = read(file, text, sizeof text)) > 0)
+        for (ssize_t i = 0; i < got; i++)
+            lines += text[i] == '\n';
+    if (file >= 0)
+        close(file);
+    return lines;
+}
+
+static void test_mappings(void)
+{
+    enum { MANY = 20000 };
+    uint64_t seed = 5;
+    size_t before = mapping_count();
+    for (int i = 0; i < MANY; i++)
+        held[i] = malloc(random_size(&seed, 17));
+    for (int i = 0; i < MANY; i += 2)
+        free(held[i]);
+    size_t now = mapping_count();
+    for (int i = 1; i < MANY; i += 2)
+        free(held[i]);
+    tap_ok(before != 0 && now < before + 1000, "20,000 blocks of up to 128 KiB, half freed: %zu mappings, before %zu",
+           now, before);
+}
+
+int main(void)
+{
+    tap_start(100);
+    test_address_space();
+    test_huge();
+    test_mappings();
+    return tap_done();
+}
