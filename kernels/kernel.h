@@ -70,6 +70,9 @@ struct ctx {
 #define SIZE_TABLE_MASK 4095u
 
 /* ---- the kernel ---- */
+/* SIZES_FIXED: every block has size_min bytes; SIZES_RANGE: sizes come from size_table. */
+enum sizes { SIZES_NONE, SIZES_FIXED, SIZES_RANGE };
+
 struct kernel {
     const char *name, *what;    /* one line; also the text of `ak list` and of the paper's table */
     const char *variants;       /* "pair|lifo|fifo", the first is the default; NULL: none */
@@ -78,10 +81,13 @@ struct kernel {
     unsigned min_threads;       /* 0 reads as 1 */
     bool     own_threads;       /* threads defaults to one per allowed CPU (c2c) */
     bool     no_alloc;          /* never calls the allocator under test (null, c2c, chase) */
-    bool     sizes;             /* takes size_min, size_max, size_dist */
+    bool     once;              /* only the throughput pass makes sense (c2c, chase) */
+    enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
+    uint64_t default_ops;       /* --ops where not given; 0: 1,000,000 */
     size_t   priv_bytes;
     size_t (*shared_bytes)(void);                      /* after parameters and threads are known; optional */
     uint64_t (*live_slots)(void);                      /* slots of each thread's live set; optional */
+    uint64_t (*grain)(void);                           /* ops of one timed batch, e.g. a LIFO batch; default 64 */
     int      (*setup)(struct ctx *);                   /* optional; non-zero fails the row */
     int      (*run)(struct ctx *, uint64_t iters);     /* required; the timed region of one thread */
     int      (*verify)(struct ctx *);                  /* required; non-zero fails the row */
@@ -102,7 +108,8 @@ bool        variant_is(const char *name);
 /* Wait for all workers of this launch; spins where every thread has a CPU, sleeps otherwise. Not timed
  * apart: a kernel that needs it inside `run` pays for it under --no-alloc too. */
 void ak_barrier(struct ctx *);
-/* One step of a wait loop: PAUSE where every thread has a CPU, else yield it. `spins` counts the steps. */
+/* One step of a wait loop: PAUSE where every thread has a CPU, else yield it, and nap after some steps. `spins` counts
+ * the steps of one wait; set it to 0 when the wait is over. */
 void ak_relax(unsigned *spins);
 /* Nanoseconds of the harness clock; about 20 ns a call. */
 double ak_now_ns(void);
@@ -112,13 +119,18 @@ struct ctx *ak_ctx(unsigned thread);
 int ak_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A row of metrics.csv. `reason` explains an absent value (then `value` is ignored); else NULL. */
 void ak_metric(const char *name, const char *unit, double value, const char *reason);
-/* A row of matrix.csv (c2c); cpu numbers are the OS's. */
+/* A row of matrix.csv (c2c); cpu numbers are the OS's, the distance class of the pair is added. */
 void ak_matrix(unsigned from_cpu, unsigned to_cpu, const char *state, double ns);
 /* OS number of the CPU that a worker is pinned to, or -1. */
 int ak_cpu(unsigned thread);
 /* Bytes of memory of the harness: zeroed, pre-faulted, under the --numa policy. Ends the launch (exit 3) if refused. */
 void *ak_map(size_t bytes);
 void  ak_unmap(void *, size_t bytes);
+/* The same, asking the kernel for transparent huge pages; whether it gave any shows in rss_huge_bytes. */
+void *ak_map_huge(size_t bytes);
+/* Lines of `line` bytes (a power of two) that hold live blocks, or ends of them, of at least two threads, by the
+ * addresses in all live sets; *lines is the number of lines with any. While no thread changes its live set. */
+uint64_t ak_lines_shared(size_t line, uint64_t *lines);
 /* usable bytes of a live block, by the allocator's own malloc_usable_size; 0 under --no-alloc */
 size_t ak_usable(void *block);
 

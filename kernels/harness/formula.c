@@ -136,6 +136,8 @@ bool formula_value(const struct formula *f, const double *count, double *value)
             stack[top++] = s->kind == 'e' ? count[s->event] : s->number;
             continue;
         }
+        if (top < 2)
+            return false; /* formula_compile makes no such program */
         double right = stack[--top], left = stack[top - 1];
         switch (s->kind) {
         case '+': left += right; break;
@@ -148,6 +150,8 @@ bool formula_value(const struct formula *f, const double *count, double *value)
         }
         stack[top - 1] = left;
     }
+    if (top != 1)
+        return false;
     *value = stack[0];
-    return top == 1;
+    return true;
 }

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MAX (256u * 1024)
+#define FILE_BYTES_MAX ((size_t)256 * 1024)
 #define FILES_MAX      64
 
 const char *const group_dialect_name[DIALECTS] = {"papi", "likwid", "perf", "sim"};
@@ -376,6 +376,8 @@ static int parse_set(struct group *g, char *rest, const struct place *at)
 static int parse_statement(struct group *g, char *line, const struct place *at)
 {
     char *rest = line, *keyword = word(&rest);
+    if (keyword == NULL)
+        return 0;
     rest = trim(rest);
     if (strcmp(keyword, "match") == 0)
         return parse_match(g, rest, at);
@@ -435,12 +437,9 @@ int group_parse(const char *path, struct group *g, char why[COUNTER_REASON_MAX])
         if (length >= GROUP_LINE_MAX)
             return malformed(&at, "line of more than %d characters", GROUP_LINE_MAX - 1);
         line[strcspn(line, "#")] = '\0';
-        line = trim(line);
-        if (*line != '\0') {
-            int rc = parse_statement(g, line, &at);
-            if (rc != 0)
-                return rc;
-        }
+        int rc = parse_statement(g, trim(line), &at);
+        if (rc != 0)
+            return rc;
     }
     if (g->family == NULL || g->what == NULL)
         return malformed(&at, "the file ends without '%s'", g->family == NULL ? "family NAME" : "what TEXT");

@@ -1,0 +1,48 @@
+/*
+ * false_active - false sharing that the allocator makes: threads take turns at malloc, and an allocator that cuts
+ * their blocks from one place puts them side by side on a line. Work and control: false_sharing.h.
+ */
+#include "false_sharing.h"
+
+struct turns { _Alignas(CACHE_SECTOR) atomic_uint_fast64_t turn; };
+
+static size_t shared_bytes(void)
+{
+    return sizeof(struct turns);
+}
+
+/* Block i of thread t is allocated at turn i * threads + t. */
+static int setup(struct ctx *c)
+{
+    struct turns *shared = c->shared;
+    int rc = 0;
+
+    sharing_init(c);
+    for (uint64_t slot = 0; slot < c->live.slots; slot++) {
+        uint64_t mine = slot * c->threads + c->thread;
+        unsigned spins = 0;
+        while (atomic_load_explicit(&shared->turn, memory_order_acquire) != mine)
+            ak_relax(&spins);
+        if (rc == 0)
+            rc = sharing_place(c, slot, c->malloc(param_int("object")));
+        atomic_store_explicit(&shared->turn, mine + 1, memory_order_release);
+    }
+    return rc;
+}
+
+const struct kernel kernel = {
+    .name = "false_active",
+    .what = "false sharing that the allocator makes: blocks that threads allocate side by side",
+    .variants = "shared|private",
+    .params = sharing_params,
+    .op = "one free, one malloc and the writes to the block",
+    .min_threads = 2,
+    .default_ops = 100000,
+    .priv_bytes = sizeof(struct sharer),
+    .shared_bytes = shared_bytes,
+    .live_slots = sharing_live_slots,
+    .setup = setup,
+    .run = sharing_run,
+    .verify = sharing_verify,
+    .teardown = sharing_teardown,
+};

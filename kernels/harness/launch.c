@@ -1,0 +1,451 @@
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "barrier.h"
+#include "clock.h"
+#include "counters.h"
+#include "launch.h"
+#include "options.h"
+#include "sizes.h"
+
+#define STACK_BYTES      (256u << 10)
+#define STACK_PREFAULT   (64u << 10)
+#define SPINS            20000u  /* about 0.5 ms before a waiter sleeps */
+#define YIELDS           8u      /* before a waiter without a CPU of its own naps */
+#define DEFAULT_GRAIN    64u
+#define WARM_UP_OPS_MAX  200000u
+#define MEMORY_SHARE     4u      /* the memory pass does a quarter of the throughput pass's work */
+#define BATCH_SHARE      2u      /* the batch pass half of the latency pass's */
+#define OTHER_SAMPLES    8u      /* at setup, after each pass, at the end */
+#define METRICS_MAX      128u
+
+struct launch launch;
+
+/* gate: workers and coordinator; team: workers alone. `failed` is read by workers behind a gate only. */
+static struct barrier gate, team;
+static atomic_bool failed;
+static uint32_t size_table[SIZE_TABLE_ENTRIES] __attribute__((aligned(PAGE_BYTES)));
+static const char *passes;
+
+/* ---- what kernels call ---- */
+
+void ak_barrier(struct ctx *c)
+{
+    (void)c;
+    barrier_wait(&team);
+}
+
+void ak_relax(unsigned *spins)
+{
+    static const struct timespec nap = { 0, 20000 };
+
+    ++*spins;
+    if (!launch.oversubscribed && *spins % 1024 != 0)
+        cpu_pause();
+    else if (!launch.oversubscribed || *spins < YIELDS)
+        sched_yield();
+    else
+        nanosleep(&nap, NULL);
+}
+
+struct ctx *ak_ctx(unsigned thread)
+{
+    return &launch.worker[thread].ctx;
+}
+
+int ak_cpu(unsigned thread)
+{
+    return launch.worker[thread].cpu;
+}
+
+size_t ak_usable(void *block)
+{
+    return launch.no_alloc || served.usable == NULL ? 0 : served.usable(block);
+}
+
+int ak_fail(const char *format, ...)
+{
+    bool first = false;
+    if (atomic_compare_exchange_strong(&failed, &first, true)) {
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(launch.failure, sizeof launch.failure, format, arguments);
+        va_end(arguments);
+    }
+    return 1;
+}
+
+static pthread_mutex_t metric_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct metric metrics[METRICS_MAX];
+static unsigned metric_count;
+static struct matrix_cell *matrix;
+static unsigned matrix_count;
+static size_t matrix_room;
+
+void ak_metric(const char *name, const char *unit, double value, const char *reason)
+{
+    pthread_mutex_lock(&metric_lock);
+    if (metric_count < METRICS_MAX) {
+        struct metric *m = &metrics[metric_count++];
+        snprintf(m->name, sizeof m->name, "%s", name);
+        snprintf(m->unit, sizeof m->unit, "%s", unit);
+        snprintf(m->reason, sizeof m->reason, "%s", reason ? reason : "");
+        m->value = value;
+        m->known = reason == NULL;
+    }
+    pthread_mutex_unlock(&metric_lock);
+}
+
+void ak_matrix(unsigned from_cpu, unsigned to_cpu, const char *state, double ns)
+{
+    pthread_mutex_lock(&metric_lock);
+    if (matrix_count == matrix_room) {
+        size_t room = matrix_room ? 2 * matrix_room : 1024;
+        struct matrix_cell *grown = ak_map(room * sizeof *grown);
+        if (matrix != NULL) {
+            memcpy(grown, matrix, matrix_room * sizeof *grown);
+            ak_unmap(matrix, matrix_room * sizeof *grown);
+        }
+        matrix = grown;
+        matrix_room = room;
+    }
+    struct matrix_cell *cell = &matrix[matrix_count++];
+    cell->from = from_cpu;
+    cell->to = to_cpu;
+    cell->ns = ns;
+    snprintf(cell->state, sizeof cell->state, "%s", state);
+    pthread_mutex_unlock(&metric_lock);
+}
+
+const struct metric *launch_metric(unsigned index)
+{
+    return index < metric_count ? &metrics[index] : NULL;
+}
+
+const struct matrix_cell *launch_matrix(unsigned index)
+{
+    return index < matrix_count ? &matrix[index] : NULL;
+}
+
+uint64_t launch_grain(void)
+{
+    return kernel.grain ? kernel.grain() : DEFAULT_GRAIN;
+}
+
+/* ---- the worker ---- */
+
+static bool pass_wanted(const char *pass)
+{
+    if (kernel.once && strcmp(pass, "throughput") != 0)
+        return false;
+    const char *at = strstr(passes, pass);
+    return at != NULL;
+}
+
+/* Park while the coordinator looks. */
+static void park(void)
+{
+    barrier_wait(&gate);
+    barrier_wait(&gate);
+}
+
+static void run_checked(struct ctx *c, uint64_t iters)
+{
+    if (iters == 0 || atomic_load(&failed))
+        return;
+    if (kernel.run(c, iters) != 0)
+        ak_fail("%s: run failed on thread %u", kernel.name, c->thread);
+    c->iters_done += iters;
+}
+
+static void pass_throughput(struct worker *w)
+{
+    struct ctx *c = &w->ctx;
+    barrier_wait(&team);
+    struct thread_account before = account_now();
+    counters_start(c->thread);
+    w->start = clock_start();
+    run_checked(c, launch.ops);
+    w->stop = clock_stop();
+    counters_stop(c->thread);
+    w->used = account_difference(account_now(), before);
+    w->ops = kernel.ops ? kernel.ops(c, launch.ops) : launch.ops;
+    counters_collect(c->thread);
+}
+
+static uint64_t latency_ops(void)
+{
+    uint64_t ops = param_int("lat_ops");
+    return ops ? ops : launch.ops;
+}
+
+static void pass_batch(struct worker *w)
+{
+    uint64_t grain = launch_grain(), batches = latency_ops() / (BATCH_SHARE * grain);
+    barrier_wait(&team);
+    for (uint64_t i = 0; i < (batches ? batches : 1) && !atomic_load_explicit(&failed, memory_order_relaxed); i++) {
+        uint64_t start = clock_start();
+        run_checked(&w->ctx, grain);
+        hist_add(&w->hists[HIST_PAIR], clock_stop() - start);
+    }
+}
+
+static void pass_latency(struct worker *w)
+{
+    struct ctx *c = &w->ctx;
+    c->malloc = timed_malloc;
+    c->free = timed_free;
+    barrier_wait(&team);
+    run_checked(c, latency_ops());
+    c->malloc = served.malloc;
+    c->free = served.free;
+}
+
+static void pass_memory(struct worker *w)
+{
+    uint64_t steps = param_int("mem_steps"), ops = launch.ops / (MEMORY_SHARE * steps);
+    for (uint64_t i = 0; i < steps; i++) {
+        run_checked(&w->ctx, ops ? ops : 1);
+        park();
+    }
+}
+
+static void stack_prefault(void)
+{
+    volatile char stack[STACK_PREFAULT];
+    for (size_t i = 0; i < sizeof stack; i += PAGE_BYTES)
+        stack[i] = 0;
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    struct ctx *c = &w->ctx;
+
+    stack_prefault();
+    sampler_init(w->hists, c->rng.state ^ 0x9a5, (uint32_t)param_int("lat_gap"));
+    stub_init(c->no_alloc || kernel.no_alloc ? ak_map(param_int("size_max") + STUB_SPREAD + CACHE_LINE) : NULL);
+    if (counters_open(c->thread) != 0 && param_word("counters")[0] != 'a')
+        ak_fail("counters: the %s backend opened on no more than %u threads", param_word("counters"), c->thread);
+    park(); /* baseline */
+
+    if (kernel.setup != NULL && !atomic_load(&failed) && kernel.setup(c) != 0)
+        ak_fail("%s: setup failed on thread %u", kernel.name, c->thread);
+    park(); /* a failure on one thread must be seen by all before a kernel's own barriers */
+    if (!kernel.once)
+        run_checked(c, launch.ops / 4 < WARM_UP_OPS_MAX ? launch.ops / 4 : WARM_UP_OPS_MAX);
+    park();
+    if (launch.ran_throughput)
+        pass_throughput(w);
+    park();
+    if (launch.ran_batch)
+        pass_batch(w);
+    park();
+    if (launch.ran_latency)
+        pass_latency(w);
+    park();
+    if (launch.ran_memory)
+        pass_memory(w);
+    if (!atomic_load(&failed) && kernel.verify(c) != 0)
+        ak_fail("%s: verification failed on thread %u", kernel.name, c->thread);
+    park();
+    if (kernel.teardown != NULL)
+        kernel.teardown(c);
+    park(); /* freed */
+    park(); /* settled */
+    counters_close(c->thread);
+    return NULL;
+}
+
+/* ---- the coordinator ---- */
+
+static struct sample sample_now(void)
+{
+    static uint64_t origin;
+    struct sample s = { .resident = resident_now() };
+
+    uint64_t now = clock_raw_ns();
+    if (origin == 0)
+        origin = now;
+    s.t_ns = now - origin;
+    for (unsigned t = 0; t < launch.threads; t++) {
+        const struct live_set *live = &launch.worker[t].ctx.live;
+        for (uint64_t i = 0; i < live->slots; i++)
+            if (live->block[i] != NULL) {
+                s.live += live->size[i];
+                s.usable += ak_usable(live->block[i]);
+            }
+    }
+    return s;
+}
+
+/* Wait until all have parked, look, and let them go on. */
+static struct sample look(void)
+{
+    barrier_wait(&gate);
+    struct sample s = sample_now();
+    barrier_wait(&gate);
+    return s;
+}
+
+static void look_and_keep(void)
+{
+    launch.timeline[launch.samples++] = look();
+}
+
+static void peaks_find(void)
+{
+    for (unsigned i = 0; i < launch.samples; i++) {
+        const struct sample *s = &launch.timeline[i];
+        if (s->resident.known && (launch.rss_peak == NULL || s->resident.rss > launch.rss_peak->resident.rss))
+            launch.rss_peak = s;
+        if (launch.live_peak == NULL || s->live > launch.live_peak->live)
+            launch.live_peak = s;
+        if (launch.usable_peak == NULL || s->usable > launch.usable_peak->usable)
+            launch.usable_peak = s;
+    }
+}
+
+static void totals_add(void)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    struct thread_account *sum = &launch.used;
+
+    sum->delay_known = true;
+    for (unsigned t = 0; t < launch.threads; t++) {
+        struct worker *w = &launch.worker[t];
+        first = w->start < first ? w->start : first;
+        last = w->stop > last ? w->stop : last;
+        launch.ops_done += w->ops;
+        sum->user_ns += w->used.user_ns;
+        sum->sys_ns += w->used.sys_ns;
+        sum->cpu_ns += w->used.cpu_ns;
+        sum->minor_faults += w->used.minor_faults;
+        sum->major_faults += w->used.major_faults;
+        sum->voluntary += w->used.voluntary;
+        sum->involuntary += w->used.involuntary;
+        sum->run_delay_ns += w->used.run_delay_ns;
+        sum->delay_known = sum->delay_known && w->used.delay_known;
+        /* Two clocks of 10^-5 agreement: a thread that never blocked may come out a little below zero. */
+        int64_t blocked = (int64_t)clock_ns((double)(w->stop - w->start)) - w->used.cpu_ns - w->used.run_delay_ns;
+        launch.blocked_ns += blocked > 0 ? blocked : 0;
+        for (unsigned h = 0; h < HIST_CALLS; h++)
+            hist_merge(&launch.hists[h], &w->hists[h]);
+    }
+    launch.wall_ticks = last > first ? last - first : 0;
+}
+
+static void live_set_map(struct live_set *live, uint64_t slots)
+{
+    live->slots = slots;
+    if (slots == 0)
+        return;
+    live->block = ak_map(slots * sizeof live->block[0]);
+    live->size = ak_map(slots * sizeof live->size[0]);
+}
+
+static void worker_init(struct worker *w, unsigned thread, void *shared)
+{
+    struct ctx *c = &w->ctx;
+
+    w->cpu = launch.placement->threads ? launch.placement->cpu[thread] : -1;
+    w->hists = ak_map(HIST_CALLS * sizeof *w->hists);
+    c->malloc = served.malloc;
+    c->free = served.free;
+    c->thread = thread;
+    c->threads = launch.threads;
+    c->no_alloc = launch.no_alloc;
+    c->rng.state = (param_int("seed") + 1) * 0x9e3779b97f4a7c15u ^ ((uint64_t)thread + 1) * 0xbf58476d1ce4e5b9u;
+    c->priv = ak_map(kernel.priv_bytes);
+    c->shared = shared;
+    live_set_map(&c->live, kernel.live_slots ? kernel.live_slots() : 0);
+    c->size_table = size_table;
+}
+
+static int threads_start(char *why, size_t why_size)
+{
+    static cpu_set_t set;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+
+    for (unsigned t = 0; t < launch.threads; t++) {
+        struct worker *w = &launch.worker[t];
+        CPU_ZERO(&set);
+        if (w->cpu >= 0 && w->cpu < CPU_SETSIZE) {
+            CPU_SET(w->cpu, &set);
+            pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+        }
+        int rc = pthread_create(&w->thread, &attributes, worker_main, w);
+        if (rc != 0) {
+            snprintf(why, why_size, "thread %u of %u cannot be started: %s", t + 1, launch.threads, strerror(rc));
+            return EXIT_ENVIRONMENT;
+        }
+    }
+    pthread_attr_destroy(&attributes);
+    return 0;
+}
+
+int launch_run(char *why, size_t why_size)
+{
+    passes = param_word("passes");
+    launch.ran_throughput = pass_wanted("throughput");
+    launch.ran_batch = pass_wanted("batch");
+    launch.ran_latency = pass_wanted("latency");
+    launch.ran_memory = pass_wanted("memory");
+
+    int rc = sizes_fill(size_table, param_word("size_dist"), param_int("size_min"), param_int("size_max"),
+                        param_int("seed"), why, why_size);
+    if (rc != 0)
+        return rc;
+    unsigned spins = launch.threads < launch.placement->cpus ? SPINS : 0;
+    barrier_init(&gate, launch.threads + 1, spins);
+    barrier_init(&team, launch.threads, launch.oversubscribed ? 0 : SPINS);
+    launch.worker = ak_map(launch.threads * sizeof *launch.worker);
+    launch.hists = ak_map(HIST_CALLS * sizeof *launch.hists);
+    launch.timeline = ak_map((param_int("mem_steps") + OTHER_SAMPLES) * sizeof *launch.timeline);
+    void *shared = ak_map(kernel.shared_bytes ? kernel.shared_bytes() : 0);
+    for (unsigned t = 0; t < launch.threads; t++)
+        worker_init(&launch.worker[t], t, shared);
+    if (threads_start(why, why_size) != 0)
+        return EXIT_ENVIRONMENT;
+
+    sample_now(); /* faults in what a look needs, before the baseline */
+    launch.baseline = look();
+    launch.timeline[launch.samples++] = launch.baseline;
+    look(); /* setup done */
+    look_and_keep();
+    struct machine_account before = machine_account_now();
+    look_and_keep(); /* throughput */
+    launch.machine = machine_account_now();
+    launch.machine.total -= before.total;
+    launch.machine.steal -= before.steal;
+    look_and_keep(); /* batch */
+    look_and_keep(); /* latency */
+    if (launch.ran_memory)
+        for (uint64_t i = 0; i < param_int("mem_steps"); i++)
+            look_and_keep();
+    look(); /* verified */
+    look_and_keep();
+    struct timespec settle = { (time_t)(param_int("settle_ms") / 1000), (long)(param_int("settle_ms") % 1000) * 1000000 };
+    while (nanosleep(&settle, &settle) != 0 && errno == EINTR)
+        ;
+    launch.end = look();
+    launch.timeline[launch.samples++] = launch.end;
+    for (unsigned t = 0; t < launch.threads; t++)
+        pthread_join(launch.worker[t].thread, NULL);
+    launch.high_water = resident_high_water();
+    totals_add();
+    peaks_find();
+    if (kernel.report != NULL && !atomic_load(&failed))
+        kernel.report();
+    return 0;
+}

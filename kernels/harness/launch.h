@@ -1,0 +1,72 @@
+/*
+ * launch.h - one launch of a kernel: its threads, its passes, and what they came to.
+ *
+ * The main thread is the coordinator. Between passes all workers park at the gate while it looks at resident memory
+ * and walks the live sets; nothing else runs then.
+ */
+#ifndef AK_LAUNCH_H
+#define AK_LAUNCH_H
+
+#include <pthread.h>
+
+#include "accounting.h"
+#include "kernel.h"
+#include "memory.h"
+#include "sampler.h"
+#include "topology.h"
+
+/* One worker. Lines are not shared between workers: the struct is a multiple of two lines. */
+struct worker {
+    _Alignas(CACHE_SECTOR) struct ctx ctx;
+    pthread_t thread;
+    int       cpu;              /* OS number it is pinned to; -1: not pinned */
+    struct hist *hists;         /* HIST_CALLS of them */
+    /* the throughput pass */
+    uint64_t start, stop, ops;
+    struct thread_account used;
+};
+
+/* One look at the quiescent process. */
+struct sample {
+    uint64_t t_ns; /* since the baseline */
+    struct resident resident;
+    uint64_t live, usable;
+};
+
+struct launch {
+    /* given */
+    const struct placement *placement;
+    unsigned threads;
+    uint64_t ops;      /* of each thread in the throughput pass */
+    bool     oversubscribed, no_alloc;
+    /* found; valid after launch_run */
+    struct worker *worker;
+    char     failure[512];       /* "" where everything verified */
+    bool     ran_throughput, ran_batch, ran_latency, ran_memory;
+    uint64_t wall_ticks, ops_done;
+    struct thread_account used;  /* sum over workers */
+    int64_t  blocked_ns;
+    struct machine_account machine; /* difference over the throughput pass */
+    struct hist *hists;          /* merged; HIST_CALLS */
+    struct sample baseline, end; /* end: after teardown and settle_ms */
+    struct sample *timeline;
+    unsigned samples;
+    const struct sample *rss_peak, *live_peak, *usable_peak; /* into timeline; NULL where unknown */
+    uint64_t high_water;
+};
+
+extern struct launch launch;
+
+/* Ops of one timed batch of this kernel. */
+uint64_t launch_grain(void);
+/* Run all passes that --passes names. 0, or 3 with `why` where threads cannot be had. A failed verification is no
+ * error here: it stands in launch.failure. */
+int launch_run(char *why, size_t why_size);
+
+/* What ak_metric and ak_matrix collected. */
+struct metric { char name[48], unit[16], reason[128]; double value; bool known; };
+struct matrix_cell { unsigned from, to; char state[16]; double ns; };
+const struct metric *launch_metric(unsigned index);       /* NULL after the last */
+const struct matrix_cell *launch_matrix(unsigned index);  /* NULL after the last */
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * main.c - the one main() of every kernel program.
+ *
+ * Order matters: whatever allocates (counter libraries) comes before launch_run takes its baseline, and JSON is
+ * built only after the last sample.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "clock.h"
+#include "counters.h"
+#include "emit.h"
+#include "launch.h"
+#include "options.h"
+
+static void result_print(const struct identity *id, const char *status, const char *detail)
+{
+    if (options.json)
+        emit_json(id, status, detail);
+    else
+        emit_text(id, status, detail);
+    if (strcmp(status, "ok") != 0)
+        fprintf(stderr, "%s: %s: %s\n", kernel.name, status, detail);
+}
+
+/* Threads and ops of the plan. 0 or an exit code. */
+static int launch_plan(char *why, size_t why_size)
+{
+    bool own = kernel.own_threads && !option("threads")->given;
+    unsigned least = kernel.min_threads ? kernel.min_threads : 1;
+
+    launch.threads = (unsigned)param_int("threads");
+    launch.placement = placement_plan(param_word("placement"), own ? 0 : launch.threads, why, why_size);
+    if (launch.placement == NULL)
+        return EXIT_ENVIRONMENT;
+    if (own)
+        launch.threads = launch.placement->cpus;
+    option_threads_set(launch.threads);
+    if (launch.threads < least) {
+        snprintf(why, why_size, "needs at least %u threads%s", least,
+                 own ? " on as many CPUs, and this process may use fewer" : "");
+        return own ? EXIT_ENVIRONMENT : EXIT_USAGE;
+    }
+    launch.oversubscribed = launch.threads > launch.placement->cpus;
+    launch.no_alloc = options.no_alloc || kernel.no_alloc;
+    uint64_t total = param_int("ops_total");
+    launch.ops = total ? (total + launch.threads - 1) / launch.threads : param_int("ops");
+    return 0;
+}
+
+static int refuse(const char *why, int code)
+{
+    fprintf(stderr, "%s: %s\n", kernel.name, why);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static struct identity id;
+    char why[COUNTER_REASON_MAX] = "";
+
+    int rc = options_parse(argc, argv);
+    if (rc != 0)
+        return rc;
+    if (options.help || options.describe) {
+        if (options.help)
+            options_print_help();
+        else
+            options_print_description();
+        return EXIT_DONE;
+    }
+
+    identity_find(&id, param_word("expect"), param_word("version_call"));
+    bool wrong = id.provenance.trouble[0] != '\0';
+    if (options.probe) {
+        emit_probe(&id, options.json);
+        return wrong ? EXIT_MEASURED_FAILURE : EXIT_DONE;
+    }
+    if (wrong) {
+        launch.threads = (unsigned)param_int("threads");
+        launch.ops = param_int("ops");
+        result_print(&id, "wrong_allocator", id.provenance.trouble);
+        return EXIT_MEASURED_FAILURE;
+    }
+
+    clock_init();
+    if (memory_policy(param_word("numa"), why, sizeof why) != 0)
+        return refuse(why, EXIT_ENVIRONMENT);
+    if ((rc = launch_plan(why, sizeof why)) != 0)
+        return refuse(why, rc);
+    if (launch.no_alloc) {
+        served.malloc = stub_malloc;
+        served.free = stub_free;
+    }
+    if (counters_choose(param_word("counters"), launch.threads, why) != 0)
+        return refuse(why, EXIT_ENVIRONMENT);
+    if ((rc = launch_run(why, sizeof why)) != 0)
+        return refuse(why, rc);
+
+    bool failed = launch.failure[0] != '\0';
+    result_print(&id, failed ? "verify_failed" : "ok", launch.failure);
+    return failed ? EXIT_MEASURED_FAILURE : EXIT_DONE;
+}

@@ -1,0 +1,139 @@
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "provenance.h"
+#include "sampler.h"
+
+static const char *object_of(const void *address)
+{
+    Dl_info info;
+    return address != NULL && dladdr(address, &info) && info.dli_fname ? info.dli_fname : "(nothing)";
+}
+
+static bool same_object(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* dl_iterate_phdr: the note of the object that holds `address`. */
+struct build_id_search { const char *address; char *hex; size_t size; };
+
+static void note_to_hex(const char *note, const char *end, struct build_id_search *search)
+{
+    while (note + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *header = (const void *)note;
+        const char *name = note + sizeof *header;
+        const unsigned char *bytes = (const unsigned char *)name + ((header->n_namesz + 3u) & ~3u);
+        if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+            for (unsigned i = 0; i < header->n_descsz && 2 * i + 2 < search->size; i++)
+                snprintf(search->hex + 2 * i, 3, "%02x", bytes[i]);
+            return;
+        }
+        note = (const char *)bytes + ((header->n_descsz + 3u) & ~3u);
+    }
+}
+
+static int build_id_visit(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct build_id_search *search = user;
+    bool holds = false;
+    (void)size;
+
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const char *start = (const char *)info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && search->address >= start && search->address < start + segment->p_memsz)
+            holds = true;
+    }
+    if (!holds)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const char *start = (const char *)info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_NOTE && search->hex[0] == '\0')
+            note_to_hex(start, start + segment->p_memsz, search);
+    }
+    return 1;
+}
+
+/* The version by the library's own call; symbols are looked up in that object alone. */
+static void version_ask(struct provenance *p, const char *how)
+{
+    const char *argument = strchr(how, ':');
+    argument = argument ? argument + 1 : "";
+    char *out = p->version;
+    size_t size = sizeof p->version;
+
+    if (strcmp(how, "file") == 0) {
+        const char *suffix = strstr(p->path, ".so.");
+        snprintf(out, size, "%s", suffix ? suffix + strlen(".so.") : "");
+        return;
+    }
+    void *object = dlopen(p->path, RTLD_LAZY | RTLD_NOLOAD);
+    if (object == NULL)
+        return;
+    if (strncmp(how, "string:", 7) == 0) {
+        const char *(*ask)(void) = (const char *(*)(void))dlsym(object, argument);
+        if (ask != NULL)
+            snprintf(out, size, "%s", ask());
+    } else if (strncmp(how, "hundreds:", 9) == 0) {
+        int (*ask)(void) = (int (*)(void))dlsym(object, argument);
+        int v = ask != NULL ? ask() : 0;
+        if (v > 0)
+            snprintf(out, size, "%d.%d.%d", v / 100, v / 10 % 10, v % 10);
+    } else if (strncmp(how, "mallctl:", 8) == 0) {
+        int (*ask)(const char *, void *, size_t *, void *, size_t) =
+            (int (*)(const char *, void *, size_t *, void *, size_t))dlsym(object, "mallctl");
+        const char *text = NULL;
+        size_t length = sizeof text;
+        if (ask != NULL && ask(argument, &text, &length, NULL, 0) == 0 && text != NULL)
+            snprintf(out, size, "%s", text);
+    } else if (strncmp(how, "tc:", 3) == 0) {
+        const char *(*ask)(int *, int *, const char **) =
+            (const char *(*)(int *, int *, const char **))dlsym(object, argument);
+        int major = 0, minor = 0;
+        const char *patch = "";
+        if (ask != NULL && ask(&major, &minor, &patch) != NULL)
+            snprintf(out, size, "%d.%d%s", major, minor, patch ? patch : "");
+    }
+    dlclose(object);
+}
+
+void provenance_find(struct provenance *p, const char *expect, const char *version_call)
+{
+    static const char *const calls[] = { "malloc", "free", "calloc", "realloc" };
+    const void *address[4];
+
+    memset(p, 0, sizeof *p);
+    for (unsigned i = 0; i < 4; i++)
+        address[i] = dlsym(RTLD_DEFAULT, calls[i]);
+    served.malloc = (void *(*)(size_t))(uintptr_t)address[0];
+    served.free = (void (*)(void *))(uintptr_t)address[1];
+    served.usable = (size_t(*)(void *))dlsym(RTLD_DEFAULT, "malloc_usable_size");
+
+    if (realpath(object_of(address[0]), p->path) == NULL)
+        snprintf(p->path, sizeof p->path, "%s", object_of(address[0]));
+    struct build_id_search search = { address[0], p->build_id, sizeof p->build_id };
+    dl_iterate_phdr(build_id_visit, &search);
+
+    const char *wanted = expect;
+    if (strcmp(expect, "libc") == 0)
+        wanted = object_of(dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
+    for (unsigned i = 0; i < 4 && p->trouble[0] == '\0'; i++) {
+        const char *object = object_of(address[i]);
+        if (wanted[0] != '\0' && !same_object(object, wanted))
+            snprintf(p->trouble, sizeof p->trouble, "%s is served by %.2000s, expected %.2000s", calls[i], object, wanted);
+        else if (!same_object(object, p->path))
+            snprintf(p->trouble, sizeof p->trouble, "%s is served by %.2000s, but malloc by %.2000s", calls[i], object,
+                     p->path);
+    }
+    if (p->trouble[0] == '\0')
+        version_ask(p, version_call);
+}
