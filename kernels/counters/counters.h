@@ -9,8 +9,8 @@
  * family. The harness picks the file, hands the backend the event names of its own dialect, and computes the
  * columns from the counts by the file's formulas.
  *
- * Counts are per thread and scoped: open on the worker thread before its baseline, start and stop right around
- * the timed region of the throughput pass, read after it. Nothing is allocated between start and stop.
+ * Counts are per thread and scoped: open on the worker thread before its baseline, start and stop right
+ * around the timed region of the throughput pass, read after it. Nothing is allocated between start and stop.
  */
 #ifndef AK_COUNTERS_H
 #define AK_COUNTERS_H
@@ -41,8 +41,8 @@ struct counter_reading {
 struct counter_backend {
     const char *name;    /* papi, likwid, perf, none */
     const char *dialect; /* prefix of its events in groups/NAME.txt */
-    /* True if the backend can count at all on this machine as this user; else fills `why` with what is missing
-     * and what would help, in words. Main thread, before any worker starts. */
+    /* True if the backend can count at all on this machine as this user; else fills `why` with what is
+     * missing and what would help, in words. Main thread, before any worker starts. */
     bool (*available)(char why[COUNTER_REASON_MAX]);
     /* Prepare to count `events` (n <= COUNTER_EVENTS_MAX) on every worker. 0, or -1 with `why`.
      * An event that is unknown here is not an error: its readings are invalid, and reason(i) says why. */
@@ -64,18 +64,18 @@ struct counter_result {
     char        reason[COUNTER_REASON_MAX]; /* why, where columns are empty; "" if all are there */
     double      value[COUNTER_COLUMNS];
     bool        have[COUNTER_COLUMNS];
-    const char *meaning[COUNTER_COLUMNS]; /* what the column counts here (demand or prefetch, core or complex) */
+    const char *meaning[COUNTER_COLUMNS]; /* what it counts here: demand or prefetch, core or complex */
     char        column_reason[COUNTER_COLUMNS][COUNTER_REASON_MAX];
     uint64_t    enabled_ns, running_ns;  /* summed over threads; both 0 where nothing counted */
 };
 
-/* Choose and prepare a backend by name: auto, papi, likwid, perf, sim or none. `auto` takes the first that can
- * fill at least one hardware column (papi, likwid, perf), else perf for its software events, else none, and
- * keeps every refusal as the reason. 0, or minus the exit code with `why`: -2 for an unknown name or a
+/* Choose and prepare a backend by name: auto, papi, likwid, perf, sim or none. `auto` takes the first that
+ * can fill at least one hardware column (papi, likwid, perf), else perf for its software events, else none,
+ * and keeps every refusal as the reason. 0, or minus the exit code with `why`: -2 for an unknown name or a
  * malformed groups file (FILE:LINE: what was expected), -3 for a backend demanded by name that cannot count
  * here. Main thread, before the baseline: it loads libraries and probes them in a child process. */
 int  counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_MAX]);
-int  counters_open(unsigned thread); /* on the worker: 0, or -1: its counts are lost and the result says why */
+int  counters_open(unsigned thread); /* 0, or -1: its counts are lost, and the result says why */
 void counters_start(unsigned thread);
 void counters_stop(unsigned thread);
 void counters_collect(unsigned thread); /* on the worker, after stop: adds to the result under a lock */

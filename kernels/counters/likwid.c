@@ -1,13 +1,14 @@
 /*
  * likwid.c - counters by LIKWID's marker interface, one region around the timed part of each thread.
  *
- * Spellings (groups/NAME.txt, dialect likwid): EVENT, which gets the next free general counter (PMC0, PMC1, ...), or
- * EVENT:COUNTER for a fixed one (INSTR_RETIRED_ANY:FIXC0).
+ * Spellings (groups/NAME.txt, dialect likwid): EVENT, which gets the next free general counter (PMC0, PMC1,
+ * ...), or EVENT:COUNTER for a fixed one (INSTR_RETIRED_ANY:FIXC0).
  *
- * Two ways in. By itself the backend hands LIKWID its events in the environment (LIKWID_EVENTS, LIKWID_THREADS, ...)
- * as likwid-perfctr would, with direct access to /dev/cpu/N/msr. Inside `likwid-perfctr -m` it takes the event set
- * that likwid-perfctr was given, and fills what columns that has. LIKWID counts CPUs, not threads: it needs pinned
- * workers, one a CPU. The access daemon is not used: where it does not answer, LIKWID ends the process.
+ * Two ways in. By itself the backend hands LIKWID its events in the environment (LIKWID_EVENTS,
+ * LIKWID_THREADS, ...) as likwid-perfctr would, with direct access to /dev/cpu/N/msr. Inside `likwid-perfctr
+ * -m` it takes the event set that likwid-perfctr was given, and fills what columns that has. LIKWID counts
+ * CPUs, not threads: it needs pinned workers, one a CPU. The access daemon is not used: where it does not
+ * answer, LIKWID ends the process.
  */
 #include "counters.h"
 
@@ -21,21 +22,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REGION          "ak_timed"
-#define PMC_MAX         8   /* general counters of the CPUs in groups/ */
-#define EVENT_TEXT_MAX  4096
+#define REGION         "ak_timed"
+#define PMC_MAX        8 /* general counters of the CPUs in groups/ */
+#define EVENT_TEXT_MAX 4096
 
 /* index[i] is event i's place in LIKWID's event set, or -1. */
 static struct {
-    size_t   n;
-    int      index[COUNTER_EVENTS_MAX];
-    char     why[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
-    char     text[EVENT_TEXT_MAX]; /* LIKWID_EVENTS */
+    size_t n;
+    int index[COUNTER_EVENTS_MAX];
+    char why[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
+    char text[EVENT_TEXT_MAX]; /* LIKWID_EVENTS */
     struct likwid_thread {
         uint64_t started_ns, stopped_ns;
-        bool     counted;
-    } *thread;
-    size_t   thread_bytes;
+        bool counted;
+    } * thread;
+    size_t thread_bytes;
 } state;
 
 static uint64_t now_ns(void)
@@ -48,10 +49,12 @@ static uint64_t now_ns(void)
 /* likwid-perfctr -m is around us. */
 static bool inside_perfctr(void)
 {
-    return getenv("LIKWID_FILEPATH") != NULL && getenv("LIKWID_EVENTS") != NULL && getenv("LIKWID_MODE") != NULL;
+    return getenv("LIKWID_FILEPATH") != NULL && getenv("LIKWID_EVENTS") != NULL &&
+           getenv("LIKWID_MODE") != NULL;
 }
 
-/* The harness has looked at LIKWID_MODE and /dev/cpu/0/msr before it loaded this module (counters_hopeless.h). */
+/* The harness has looked at LIKWID_MODE and /dev/cpu/0/msr before it loaded this module
+ * (counters_hopeless.h). */
 static bool likwid_available(char why[COUNTER_REASON_MAX])
 {
     if (!inside_perfctr() && topology_init() != 0) {
@@ -76,7 +79,8 @@ static void compose_events(const char *const *events)
         char counter[16] = "";
         if (!fixed)
             snprintf(counter, sizeof counter, ":PMC%u", pmc++);
-        int n = snprintf(state.text + used, EVENT_TEXT_MAX - used, "%s%s%s", used ? "," : "", events[i], counter);
+        int n =
+            snprintf(state.text + used, EVENT_TEXT_MAX - used, "%s%s%s", used ? "," : "", events[i], counter);
         used += n > 0 && (size_t)n < EVENT_TEXT_MAX - used ? (size_t)n : 0;
     }
     state.text[used] = '\0';
@@ -118,8 +122,9 @@ static void find_events(const char *const *events)
                 state.index[i] = k;
         }
         if (state.index[i] < 0 && state.why[i][0] == '\0')
-            snprintf(state.why[i], COUNTER_REASON_MAX, "not in the event set that LIKWID counts (unknown on this CPU, or not "
-                                                       "asked of likwid-perfctr)");
+            snprintf(state.why[i], COUNTER_REASON_MAX,
+                     "not in the event set that LIKWID counts (unknown on this CPU, or not "
+                     "asked of likwid-perfctr)");
     }
 }
 
@@ -136,7 +141,8 @@ static int likwid_prepare(const char *const *events, size_t n, unsigned threads,
     for (size_t i = 0; i < n; i++)
         state.index[i] = -1;
     state.thread_bytes = threads * sizeof *state.thread;
-    void *memory = mmap(NULL, state.thread_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void *memory = mmap(NULL, state.thread_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
         snprintf(why, COUNTER_REASON_MAX, "no memory for %u threads", threads);
         return -1;
@@ -160,7 +166,8 @@ static int likwid_open(unsigned thread, char why[COUNTER_REASON_MAX])
     LIKWID_MARKER_THREADINIT;
     if (LIKWID_MARKER_REGISTER(REGION) == 0)
         return 0;
-    snprintf(why, COUNTER_REASON_MAX, "LIKWID took no region for this thread: is its CPU among those it counts?");
+    snprintf(why, COUNTER_REASON_MAX,
+             "LIKWID took no region for this thread: is its CPU among those it counts?");
     return -1;
 }
 

@@ -1,9 +1,10 @@
 /*
  * papi.c - counters by PAPI, one event set a thread.
  *
- * Spellings (groups/NAME.txt, dialect papi): preset names (PAPI_TOT_CYC) or native ones (EVENT:UMASK). PAPI counts
- * user mode by default and, without its multiplexing, which stays off, an event has its counter all the time or
- * is refused; PAPI tells no enabled and running time, so both are the time between start and stop.
+ * Spellings (groups/NAME.txt, dialect papi): preset names (PAPI_TOT_CYC) or native ones (EVENT:UMASK). PAPI
+ * counts user mode by default and, without its multiplexing, which stays off, an event has its counter all
+ * the time or is refused; PAPI tells no enabled and running time, so both are the time between start and
+ * stop.
  */
 #include "counters.h"
 
@@ -15,18 +16,18 @@
 
 /* Events that count, in PAPI's order: member[k] is the caller's number of the k-th event of each set. */
 static struct {
-    size_t      n;
+    size_t n;
     const char *name[COUNTER_EVENTS_MAX];
-    bool        refused[COUNTER_EVENTS_MAX];
-    char        why[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
-    uint8_t     member[COUNTER_EVENTS_MAX];
-    unsigned    members;
+    bool refused[COUNTER_EVENTS_MAX];
+    char why[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
+    uint8_t member[COUNTER_EVENTS_MAX];
+    unsigned members;
     struct papi_thread {
-        int       set;
+        int set;
         long long started_ns, stopped_ns, value[COUNTER_EVENTS_MAX];
-        bool      counted; /* start and stop both succeeded */
-    } *thread;
-    size_t      thread_bytes;
+        bool counted; /* start and stop both succeeded */
+    } * thread;
+    size_t thread_bytes;
 } papi;
 
 /* The component that reads the CPU's counters; what is wrong with it otherwise. */
@@ -102,10 +103,12 @@ static void refuse(size_t i, int error)
     papi.refused[i] = true;
     if (error == PAPI_ECNFLCT)
         snprintf(papi.why[i], sizeof papi.why[i],
-                 "no hardware counter is free beside %u others; AK_COUNTERS_SET picks another set of columns", papi.members);
+                 "no hardware counter is free beside %u others; AK_COUNTERS_SET picks another set of columns",
+                 papi.members);
     else if (error == PAPI_ENOEVNT)
-        snprintf(papi.why[i], sizeof papi.why[i],
-                 "PAPI finds no such event on this CPU (no PMU is visible, or its libpfm4 does not know the CPU)");
+        snprintf(
+            papi.why[i], sizeof papi.why[i],
+            "PAPI finds no such event on this CPU (no PMU is visible, or its libpfm4 does not know the CPU)");
     else
         snprintf(papi.why[i], sizeof papi.why[i], "PAPI: %s", PAPI_strerror(error));
 }
@@ -121,7 +124,8 @@ static int papi_prepare(const char *const *events, size_t n, unsigned threads, c
     memset(&papi, 0, sizeof papi);
     papi.n = n;
     papi.thread_bytes = threads * sizeof *papi.thread;
-    void *memory = mmap(NULL, papi.thread_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void *memory = mmap(NULL, papi.thread_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED) {
         snprintf(why, COUNTER_REASON_MAX, "no memory for %u threads", threads);
         return -1;

@@ -2,15 +2,16 @@
  * perf.c - counters by perf_event_open(2), without any library.
  *
  * Spellings (groups/NAME.txt, dialect perf):
- *   sw:NAME               page-faults, minor-faults, major-faults, context-switches, cpu-migrations, task-clock
+ *   sw:NAME               page-faults, minor-faults, major-faults, context-switches, cpu-migrations,
+ *                         task-clock
  *   hw:NAME               cycles, instructions, cache-references, cache-misses
  *   cache:LEVEL:OP:RESULT LEVEL l1d, ll, dtlb; OP read, write, prefetch; RESULT access, miss
  *   PMU:0xCONFIG          a raw code of a PMU in /sys/bus/event_source/devices; `cpu` is the core's own
  *
- * One pinned group a thread for hardware, one for software events. Pinned means: on the hardware all the time or
- * refused, never multiplexed; events are added in their order until the counters are used up, and the rest is
- * told why. Hardware events count user mode, as an unprivileged process may; software events count the kernel
- * too, since the kernel is where a migration happens (exclude_kernel would make them 0).
+ * One pinned group a thread for hardware, one for software events. Pinned means: on the hardware all the time
+ * or refused, never multiplexed; events are added in their order until the counters are used up, and the rest
+ * is told why. Hardware events count user mode, as an unprivileged process may; software events count the
+ * kernel too, since the kernel is where a migration happens (exclude_kernel would make them 0).
  */
 #include "counters.h"
 
@@ -29,15 +30,18 @@
 /* The events asked for, in the caller's order. Event i is number `rank` of its group where
  * group[software[i]].member[rank] == i. */
 static struct {
-    size_t   n;
+    size_t n;
     unsigned threads;
     struct perf_event_attr attr[COUNTER_EVENTS_MAX];
-    bool     software[COUNTER_EVENTS_MAX];
-    bool     refused[COUNTER_EVENTS_MAX];
-    char     why[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
-    struct perf_group { uint8_t member[COUNTER_EVENTS_MAX]; unsigned n; } group[2]; /* hardware, software */
-    int     *fd; /* [thread][software][rank], -1: closed */
-    size_t   fd_bytes;
+    bool software[COUNTER_EVENTS_MAX];
+    bool refused[COUNTER_EVENTS_MAX];
+    char why[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
+    struct perf_group {
+        uint8_t member[COUNTER_EVENTS_MAX];
+        unsigned n;
+    } group[2]; /* hardware, software */
+    int *fd;    /* [thread][software][rank], -1: closed */
+    size_t fd_bytes;
 } perf;
 
 /* What a group's read returns (PERF_FORMAT_GROUP with both times). */
@@ -57,7 +61,10 @@ static int event_open(struct perf_event_attr *attr, int leader)
 
 /* ---- spellings ---- */
 
-struct named { const char *name; uint64_t code; };
+struct named {
+    const char *name;
+    uint64_t code;
+};
 
 static const struct named software_events[] = {
     {"page-faults", PERF_COUNT_SW_PAGE_FAULTS},
@@ -76,7 +83,10 @@ static const struct named hardware_events[] = {
     {NULL, 0},
 };
 static const struct named cache_levels[] = {
-    {"l1d", PERF_COUNT_HW_CACHE_L1D}, {"ll", PERF_COUNT_HW_CACHE_LL}, {"dtlb", PERF_COUNT_HW_CACHE_DTLB}, {NULL, 0},
+    {"l1d", PERF_COUNT_HW_CACHE_L1D},
+    {"ll", PERF_COUNT_HW_CACHE_LL},
+    {"dtlb", PERF_COUNT_HW_CACHE_DTLB},
+    {NULL, 0},
 };
 static const struct named cache_ops[] = {
     {"read", PERF_COUNT_HW_CACHE_OP_READ},
@@ -85,7 +95,9 @@ static const struct named cache_ops[] = {
     {NULL, 0},
 };
 static const struct named cache_results[] = {
-    {"access", PERF_COUNT_HW_CACHE_RESULT_ACCESS}, {"miss", PERF_COUNT_HW_CACHE_RESULT_MISS}, {NULL, 0},
+    {"access", PERF_COUNT_HW_CACHE_RESULT_ACCESS},
+    {"miss", PERF_COUNT_HW_CACHE_RESULT_MISS},
+    {NULL, 0},
 };
 
 /* Code of the first n characters of `text`, or -1. */
@@ -123,7 +135,8 @@ static bool spell_cache(const char *text, uint64_t *config)
 }
 
 /* Fill attr's type and config from a spelling. */
-static bool spell(const char *text, struct perf_event_attr *attr, bool *software, char why[COUNTER_REASON_MAX])
+static bool spell(const char *text, struct perf_event_attr *attr, bool *software,
+                  char why[COUNTER_REASON_MAX])
 {
     size_t kind = strcspn(text, ":");
     const char *rest = text + kind + (text[kind] == ':');
@@ -178,14 +191,16 @@ static void explain(int error, bool software, char why[COUNTER_REASON_MAX])
     int level = paranoid_level(), wanted = software ? 1 : 2;
     switch (error) {
     case ENOENT:
-        snprintf(why, COUNTER_REASON_MAX, "the kernel offers no such event here (ENOENT): no PMU is visible, as in most "
-                                          "virtual machines; give the machine a virtual PMU or use bare metal");
+        snprintf(why, COUNTER_REASON_MAX,
+                 "the kernel offers no such event here (ENOENT): no PMU is visible, as in most "
+                 "virtual machines; give the machine a virtual PMU or use bare metal");
         break;
     case EACCES:
     case EPERM:
         snprintf(why, COUNTER_REASON_MAX,
                  "not permitted (kernel.perf_event_paranoid is %d): set it to %d or lower (sysctl -w "
-                 "kernel.perf_event_paranoid=%d), or grant CAP_PERFMON; in a container also allow perf_event_open in its "
+                 "kernel.perf_event_paranoid=%d), or grant CAP_PERFMON; in a container also allow "
+                 "perf_event_open in its "
                  "seccomp profile",
                  level, wanted, wanted);
         break;
@@ -206,7 +221,8 @@ static void explain(int error, bool software, char why[COUNTER_REASON_MAX])
 
 /* ---- groups ---- */
 
-/* Open a group for the calling thread. 0, or -1 with errno; *opened is the number of descriptors that are open. */
+/* Open a group for the calling thread. 0, or -1 with errno; *opened is the number of descriptors that are
+ * open. */
 static int group_open(const struct perf_group *g, int *fd, unsigned *opened)
 {
     for (*opened = 0; *opened < g->n; ++*opened) {
@@ -232,15 +248,16 @@ static bool group_read(int leader, struct group_counts *counts)
     return n >= (ssize_t)(3 * sizeof(uint64_t)); /* 0 bytes: the pinned group got no counters */
 }
 
-/* True if the hardware takes the whole group at once, beside whoever else uses it (the NMI watchdog). Where this
- * CPU is of another type than the PMU (hybrid), the group waits and may yet run: read works, and that is enough. */
+/* True if the hardware takes the whole group at once, beside whoever else uses it (the NMI watchdog). Where
+ * this CPU is of another type than the PMU (hybrid), the group waits and may yet run: read works, and that is
+ * enough. */
 static bool group_runs(const struct perf_group *g)
 {
     int fd[COUNTER_EVENTS_MAX];
     unsigned opened = 0;
     struct group_counts counts;
-    bool runs = group_open(g, fd, &opened) == 0 && ioctl(fd[0], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP) == 0 &&
-                group_read(fd[0], &counts);
+    bool runs = group_open(g, fd, &opened) == 0 &&
+                ioctl(fd[0], PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP) == 0 && group_read(fd[0], &counts);
     group_close(fd, opened);
     return runs;
 }
@@ -259,10 +276,11 @@ static void group_add(size_t i)
     g->member[g->n++] = (uint8_t)i;
     if (!perf.software[i] && !group_runs(g)) {
         g->n--;
-        snprintf(perf.why[i], sizeof perf.why[i],
-                 "no hardware counter is free beside %u others (the NMI watchdog takes one as well: sysctl -w "
-                 "kernel.nmi_watchdog=0); AK_COUNTERS_SET picks another set of columns",
-                 g->n);
+        snprintf(
+            perf.why[i], sizeof perf.why[i],
+            "no hardware counter is free beside %u others (the NMI watchdog takes one as well: sysctl -w "
+            "kernel.nmi_watchdog=0); AK_COUNTERS_SET picks another set of columns",
+            g->n);
         perf.refused[i] = true;
     }
 }
@@ -271,8 +289,11 @@ static void group_add(size_t i)
 
 static bool perf_available(char why[COUNTER_REASON_MAX])
 {
-    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
-                                   .exclude_kernel = 1, .exclude_hv = 1};
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
     int fd = event_open(&attr, -1);
     if (fd < 0) {
         explain(errno, false, why);
@@ -303,7 +324,8 @@ static int perf_prepare(const char *const *events, size_t n, unsigned threads, c
     perf.n = n;
     perf.threads = threads;
     perf.fd_bytes = (size_t)threads * 2 * COUNTER_EVENTS_MAX * sizeof(int);
-    void *fds = mmap(NULL, perf.fd_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    void *fds =
+        mmap(NULL, perf.fd_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (fds == MAP_FAILED) {
         snprintf(why, COUNTER_REASON_MAX, "no memory for %zu descriptors", perf.fd_bytes / sizeof(int));
         return -1;
@@ -314,7 +336,8 @@ static int perf_prepare(const char *const *events, size_t n, unsigned threads, c
     for (size_t i = 0; i < n; i++) {
         struct perf_event_attr *attr = &perf.attr[i];
         attr->size = sizeof *attr;
-        attr->read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+        attr->read_format =
+            PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
         if (!spell(events[i], attr, &perf.software[i], perf.why[i])) {
             perf.refused[i] = true;
             continue;

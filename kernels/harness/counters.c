@@ -2,8 +2,8 @@
  * counters.c - choose a counter backend, load it, and turn raw counts into columns.
  *
  * Choosing and opening may allocate (dlopen, the libraries); start and stop only pass through to the backend.
- * Per event the totals over threads are kept; a single thread's doubtful count empties the event, and with it every
- * column whose formula uses it.
+ * Per event the totals over threads are kept; a single thread's doubtful count empties the event, and with it
+ * every column whose formula uses it.
  */
 #include "counters.h"
 #include "counters_hopeless.h"
@@ -27,7 +27,7 @@
 /* What is known by name; `why_unbuilt` stands where no module of that name is built. */
 static const struct known_backend {
     const char *name, *what, *why_unbuilt;
-    bool        automatic; /* tried by `auto`, in this order */
+    bool automatic; /* tried by `auto`, in this order */
 } known[] = {
     {"papi", "PAPI: hardware events in user mode, native names or presets",
      "not built: install libpapi-dev and build again", true},
@@ -44,32 +44,34 @@ static const struct known_backend {
 /* The events of one backend's dialect that the wanted columns need, in order of priority. */
 struct plan {
     const char *spelling[COUNTER_EVENTS_MAX];
-    uint8_t     event[COUNTER_EVENTS_MAX]; /* number in the group */
-    size_t      n;
-    uint32_t    hardware;                     /* bit i: spelling[i] is a hardware event */
-    int         column_line[COUNTER_COLUMNS]; /* the group's column line in use, or -1 */
+    uint8_t event[COUNTER_EVENTS_MAX]; /* number in the group */
+    size_t n;
+    uint32_t hardware;                /* bit i: spelling[i] is a hardware event */
+    int column_line[COUNTER_COLUMNS]; /* the group's column line in use, or -1 */
 };
 
 /* This launch. `refused` and `total` go by the plan's number of the event. */
 static struct {
     const struct counter_backend *backend; /* NULL: none */
-    void           *handle;
-    struct group    group;
-    struct plan     plan;
-    uint32_t        moved;      /* events that the probe saw move */
-    uint32_t        certain;    /* events that any code makes happen */
-    double          total[COUNTER_EVENTS_MAX];
-    char            refused[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
-    unsigned        opened, collected;
-    bool            active[THREADS_MAX];
-    char            choice_reason[COUNTER_REASON_MAX]; /* why a backend before this one, or a whole kind, does not count */
-    bool            software_only;
+    void *handle;
+    struct group group;
+    struct plan plan;
+    uint32_t moved;   /* events that the probe saw move */
+    uint32_t certain; /* events that any code makes happen */
+    double total[COUNTER_EVENTS_MAX];
+    char refused[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
+    unsigned opened, collected;
+    bool active[THREADS_MAX];
+    char choice_reason
+        [COUNTER_REASON_MAX]; /* why a backend before this one, or a whole kind, does not count */
+    bool software_only;
     struct counter_result result;
 } launch;
 static pthread_mutex_t launch_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Append to a reason, "; " between; what does not fit is cut. */
-__attribute__((format(printf, 2, 3))) static void add_reason(char why[COUNTER_REASON_MAX], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_reason(char why[COUNTER_REASON_MAX], const char *format,
+                                                             ...)
 {
     size_t used = strlen(why);
     if (used > 0 && used < COUNTER_REASON_MAX - 3) {
@@ -230,7 +232,8 @@ static void make_plan(const struct group *g, int dialect, struct plan *p)
     for (unsigned w = 0; w < n; w++)
         for (unsigned i = 0; i < g->n_columns; i++) {
             const struct group_column *c = &g->column[i];
-            if (c->column != order[w] || p->column_line[c->column] >= 0 || !has_all_events(g, &c->formula, dialect))
+            if (c->column != order[w] || p->column_line[c->column] >= 0 ||
+                !has_all_events(g, &c->formula, dialect))
                 continue;
             p->column_line[c->column] = (int)i;
             for (unsigned e = 0; e < g->n_events; e++)
@@ -273,7 +276,8 @@ static int try_backend(const struct known_backend *b, const struct group *g, str
         snprintf(why, COUNTER_REASON_MAX, "%s", b->why_unbuilt);
         return -1;
     }
-    const char *override = getenv("AK_COUNTERS_DIR"); /* another folder's modules may not need what this build's do */
+    const char *override =
+        getenv("AK_COUNTERS_DIR"); /* another folder's modules may not need what this build's do */
     if ((override == NULL || *override == '\0') && counters_hopeless(b->name, why))
         return -1;
     make_plan(g, dialect_number(b->name), p);
@@ -363,8 +367,8 @@ int counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_
     reset_launch();
     why[0] = '\0';
     if (b == NULL && !automatic) {
-        snprintf(why, COUNTER_REASON_MAX, "unknown counter backend '%s': expected auto, papi, likwid, perf, sim or none",
-                 name);
+        snprintf(why, COUNTER_REASON_MAX,
+                 "unknown counter backend '%s': expected auto, papi, likwid, perf, sim or none", name);
         return -2;
     }
     if (threads > THREADS_MAX) {
@@ -471,8 +475,9 @@ static void refuse_silent_zeros(void)
         uint32_t bit = UINT32_C(1) << i;
         if (!(launch.plan.hardware & bit) || (launch.moved & bit) || launch.total[i] > 0)
             continue;
-        refuse_event(i, "read 0 here and in a trial that provokes it as far as this machine can: a true 0 cannot be "
-                        "told from a dead counter");
+        refuse_event(
+            i, "read 0 here and in a trial that provokes it as far as this machine can: a true 0 cannot be "
+               "told from a dead counter");
     }
 }
 

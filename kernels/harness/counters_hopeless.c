@@ -15,9 +15,12 @@
 /* PAPI counts through the kernel: without a PMU there it has nothing to count. */
 static bool papi_hopeless(char why[COUNTER_REASON_MAX])
 {
-    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE, .size = sizeof attr,
-                                   .config = PERF_COUNT_HW_CPU_CYCLES, .disabled = 1,
-                                   .exclude_kernel = 1, .exclude_hv = 1};
+    struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_HW_CPU_CYCLES,
+                                   .disabled = 1,
+                                   .exclude_kernel = 1,
+                                   .exclude_hv = 1};
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd >= 0)
         close(fd);
@@ -32,8 +35,9 @@ static bool likwid_hopeless(char why[COUNTER_REASON_MAX])
 {
     const char *mode = getenv("LIKWID_MODE");
     if (mode != NULL && strcmp(mode, "1") == 0) {
-        snprintf(why, COUNTER_REASON_MAX, "LIKWID_MODE=1 asks for LIKWID's access daemon, and LIKWID ends the process "
-                                          "where that does not answer: use likwid-perfctr -M 0, or unset it");
+        snprintf(why, COUNTER_REASON_MAX,
+                 "LIKWID_MODE=1 asks for LIKWID's access daemon, and LIKWID ends the process "
+                 "where that does not answer: use likwid-perfctr -M 0, or unset it");
         return true;
     }
     if (mode != NULL) /* likwid-perfctr is around us and has its own way in */
@@ -41,7 +45,8 @@ static bool likwid_hopeless(char why[COUNTER_REASON_MAX])
     int fd = open(MSR_DEVICE, O_RDWR | O_CLOEXEC);
     if (fd < 0) {
         snprintf(why, COUNTER_REASON_MAX,
-                 "no access to " MSR_DEVICE " (%s): LIKWID needs the kernel module msr, and root or CAP_SYS_RAWIO with "
+                 "no access to " MSR_DEVICE
+                 " (%s): LIKWID needs the kernel module msr, and root or CAP_SYS_RAWIO with "
                  "rights on that file",
                  strerror(errno));
         return true;

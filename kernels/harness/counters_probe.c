@@ -18,11 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROBE_PAGES   8192u /* above every second-level TLB listed in groups/ (at most 4096 entries) */
-#define PROBE_PAGE    4096u
-#define PROBE_STRIDE  2731u /* odd, so that it visits every page once, and far, so that nothing prefetches */
-#define PROBE_ROUNDS  400u  /* hand-overs of a line between two CPUs */
-#define PROBE_PARTNERS 5u
+#define PROBE_PAGES        8192u /* above every second-level TLB listed in groups/ (at most 4096 entries) */
+#define PROBE_PAGE         4096u
+#define PROBE_STRIDE       2731u /* odd: visits every page once; far: nothing prefetches */
+#define PROBE_ROUNDS       400u /* hand-overs of a line between two CPUs */
+#define PROBE_PARTNERS     5u
 #define SPINS_BEFORE_YIELD 2000u
 
 const struct counter_backend *counters_load(const char *path, void **handle, char why[COUNTER_REASON_MAX])
@@ -78,7 +78,9 @@ static void walk_pages(void)
 /* A line that two CPUs modify in turn: even values belong to the counting thread, odd ones to its partner. */
 static _Alignas(128) _Atomic unsigned ball;
 
-struct partner { int cpu; };
+struct partner {
+    int cpu;
+};
 
 static void pin_to(int cpu)
 {
@@ -256,10 +258,11 @@ void counters_probe(const char *path, const char *const *events, size_t n, uint3
         return;
     *report = (struct probe_report){.can = false};
     if (late)
-        snprintf(report->why, sizeof report->why, "gave no answer within %.1f s", (double)deadline_ms() / 1000);
+        snprintf(report->why, sizeof report->why, "gave no answer within %.1f s",
+                 (double)deadline_ms() / 1000);
     else if (WIFSIGNALED(status))
-        snprintf(report->why, sizeof report->why, "died of signal %d (%s) while it was tried", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+        snprintf(report->why, sizeof report->why, "died of signal %d (%s) while it was tried",
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         snprintf(report->why, sizeof report->why, "ended the process with exit code %d while it was tried",
                  WEXITSTATUS(status));

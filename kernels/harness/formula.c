@@ -9,12 +9,12 @@
 #define DEPTH_MAX 16 /* nested parentheses; also bounds the evaluation stack */
 
 struct parser {
-    const char     *at;
+    const char *at;
     struct formula *formula;
     formula_lookup *lookup;
-    void           *user;
-    unsigned        depth;
-    char           *why;
+    void *user;
+    unsigned depth;
+    char *why;
 };
 
 static int sum(struct parser *p);
@@ -111,11 +111,11 @@ static int sum(struct parser *p)
     return chain(p, product, "+-");
 }
 
-int formula_compile(struct formula *f, const char *text, formula_lookup *lookup, void *user,
+int formula_compile(struct formula *formula, const char *text, formula_lookup *lookup, void *user,
                     char why[FORMULA_WHY_MAX])
 {
-    struct parser p = {.at = text, .formula = f, .lookup = lookup, .user = user, .why = why};
-    *f = (struct formula){.steps = 0};
+    struct parser p = {.at = text, .formula = formula, .lookup = lookup, .user = user, .why = why};
+    *formula = (struct formula){.steps = 0};
     if (sum(&p) != 0)
         return -1;
     skip_blanks(&p);
@@ -140,9 +140,15 @@ bool formula_value(const struct formula *f, const double *count, double *value)
             return false; /* formula_compile makes no such program */
         double right = stack[--top], left = stack[top - 1];
         switch (s->kind) {
-        case '+': left += right; break;
-        case '-': left -= right; break;
-        case '*': left *= right; break;
+        case '+':
+            left += right;
+            break;
+        case '-':
+            left -= right;
+            break;
+        case '*':
+            left *= right;
+            break;
         default:
             if (right == 0)
                 return false;

@@ -30,7 +30,8 @@ struct formula {
 typedef int formula_lookup(const char *name, size_t n, void *user);
 
 /* Compile `text`. 0, or -1 with `why` (unknown event, unbalanced parenthesis, too long, ...). */
-int formula_compile(struct formula *, const char *text, formula_lookup *, void *user, char why[FORMULA_WHY_MAX]);
+int formula_compile(struct formula *formula, const char *text, formula_lookup *lookup, void *user,
+                    char why[FORMULA_WHY_MAX]);
 
 /* Evaluate on count[]. False where a division by zero leaves no value. */
 bool formula_value(const struct formula *, const double *count, double *value);

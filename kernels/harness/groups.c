@@ -25,8 +25,8 @@ const char *const counter_column_name[COUNTER_COLUMNS] = {
 /* Where a statement stands, for messages. */
 struct place {
     const char *path;
-    unsigned    line;
-    char       *why;
+    unsigned line;
+    char *why;
 };
 
 __attribute__((format(printf, 2, 3))) static int malformed(const struct place *at, const char *format, ...)
@@ -248,8 +248,9 @@ static int parse_match(struct group *g, char *rest, const struct place *at)
     if (!bad)
         match_line(rest, &(struct cpu_id){.family = 0}, &bad);
     if (bad)
-        return malformed(at, "expected 'match KEY=VALUE ...' with the keys vendor, family, model, implementer, "
-                             "part, or 'match any' or 'match always'");
+        return malformed(at,
+                         "expected 'match KEY=VALUE ...' with the keys vendor, family, model, implementer, "
+                         "part, or 'match any' or 'match always'");
     if (g->n_matches == GROUP_MATCHES_MAX)
         return malformed(at, "more than %d match lines", GROUP_MATCHES_MAX);
     g->matches[g->n_matches++] = rest;
@@ -277,8 +278,8 @@ static int parse_event(struct group *g, char *rest, bool software, const struct 
                 dialect++;
         }
         if (dialect == DIALECTS)
-            return malformed(at, "expected DIALECT=SPELLING with the dialects papi, likwid, perf, sim, not '%s'",
-                             pair);
+            return malformed(
+                at, "expected DIALECT=SPELLING with the dialects papi, likwid, perf, sim, not '%s'", pair);
         if (e->spelling[dialect] != NULL)
             return malformed(at, "event '%s' is spelled twice for %s", name, pair);
         e->spelling[dialect] = spelling;
@@ -391,7 +392,8 @@ static int parse_statement(struct group *g, char *line, const struct place *at)
         return parse_set(g, rest, at);
     bool is_family = strcmp(keyword, "family") == 0;
     if (!is_family && strcmp(keyword, "what") != 0)
-        return malformed(at, "unknown statement '%s' (family, what, match, event, software, column, absent, set)",
+        return malformed(at,
+                         "unknown statement '%s' (family, what, match, event, software, column, absent, set)",
                          keyword);
     if (*rest == '\0')
         return malformed(at, "expected text after '%s'", keyword);
@@ -477,7 +479,8 @@ static int list_files(const char *dir, char names[FILES_MAX][NAME_MAX + 1], char
             struct dirent64 *d = (struct dirent64 *)(void *)(buffer + i);
             i += d->d_reclen;
             size_t length = strlen(d->d_name);
-            if (d->d_name[0] == '.' || length < 5 || strcmp(d->d_name + length - 4, ".txt") != 0 || n == FILES_MAX)
+            if (d->d_name[0] == '.' || length < 5 || strcmp(d->d_name + length - 4, ".txt") != 0 ||
+                n == FILES_MAX)
                 continue;
             int at = n++;
             for (; at > 0 && strcmp(names[at - 1], d->d_name) > 0; at--)

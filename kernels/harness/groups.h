@@ -3,19 +3,22 @@
  *
  * A file describes one micro-architecture family, one statement a line; `#` begins a comment:
  *
- *   family NAME                      as the file is called
- *   what   TEXT                      one line
- *   match  KEY=VALUE ...             all keys of a line must hold, any line suffices. Keys: vendor (the text of
- *                                    /proc/cpuinfo), family, model, implementer, part; numbers may be lists and
- *                                    ranges (0x10-0x1f,0x60). `match any`: the family where no other one fits.
- *                                    `match always`: added to whatever family fits.
- *   event  NAME DIALECT=SPELLING ... one raw event; dialects papi, likwid, perf, sim; one left out is unknown there
- *   software NAME DIALECT=SPELLING   likewise, counted by the kernel in software: 0 is a fact, not a dead counter
- *   column NAME = FORMULA | MEANING  a column of runs.csv. Of several lines for a column the first counts whose
- *                                    events the dialect has all. The meaning `same` is that of the line before.
- *   absent NAME | REASON             a column that this family cannot fill, and why
- *   set    NAME = COLUMN ...         columns that fit the hardware's counters together; the order of the sets is
- *                                    the order in which columns get counters where not all fit
+ *   family NAME             as the file is called
+ *   what TEXT               one line
+ *   match KEY=VALUE ...     all keys of a line must hold, any line suffices. Keys: vendor (as in /proc/cpuinfo),
+ *                           family, model, implementer, part; numbers may be lists and ranges
+ *                           (0x10-0x1f,0x60). `match any`: the family where no other one fits. `match
+ *                           always`: added to whatever family fits.
+ *   event NAME DIALECT=SPELLING ...
+ *                           one raw event; dialects papi, likwid, perf, sim; one left out does not know it
+ *   software NAME DIALECT=SPELLING ...
+ *                           likewise, counted by the kernel in software: 0 is a fact, not a dead counter
+ *   column NAME = FORMULA | MEANING
+ *                           a column of runs.csv. Of several lines for a column the first counts whose events
+ *                           the dialect has all. The meaning `same` is that of the line before.
+ *   absent NAME | REASON    a column that this family cannot fill, and why
+ *   set NAME = COLUMN ...   columns that fit the hardware's counters together; the order of the sets is the
+ *                           order in which columns get counters where not all fit
  */
 #ifndef AK_GROUPS_H
 #define AK_GROUPS_H

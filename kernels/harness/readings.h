@@ -11,7 +11,8 @@
 #define READING_TOLERANCE 0.01
 
 /* True if one thread's reading stands as counted. Else `why` says what is wrong with it: invalid, negative,
- * never on the hardware, multiplexed, or (for `certain` events, which any code makes happen) a silent zero. */
+ * never on the hardware, multiplexed, or (for `certain` events, which any code makes happen) a silent zero.
+ * */
 bool reading_stands(const struct counter_reading *, bool certain, char why[COUNTER_REASON_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Choosing and collecting, with backends made for the purpose (fakes/backend.c): the order of `auto`, libraries that
- * abort, exit or hang, and every way in which a count is refused.
+ * Choosing and collecting, with backends made for the purpose (fakes/backend.c): the order of `auto`,
+ * libraries that abort, exit or hang, and every way in which a count is refused.
  */
 #include "counters.h"
 
@@ -21,21 +21,20 @@ extern char **environ;
 static char dir[PATH_MAX], groups[PATH_MAX + 16];
 static bool built;
 
-static const char test_group[] =
-    "family test\nwhat a test\nmatch any\n"
-    "event one   papi=first likwid=first perf=first\n"
-    "event two   papi=second likwid=second perf=second\n"
-    "event three papi=third perf=third\n"
-    "event four  papi=nofourth\n"
-    "software soft perf=sw5\n"
-    "column cycles = one | of the test\n"
-    "column l3_access = two + three | of the test\n"
-    "column l3_miss = two | of the test\n"
-    "column hitm_local = four | of the test\n"
-    "column l1d_miss = one - two * 3 | negative where all count alike\n"
-    "column migrations = soft | of the test\n"
-    "absent hitm_remote | a test has no sockets\n"
-    "set near = cycles l3_miss\nset far = cycles l3_access hitm_local\n";
+static const char test_group[] = "family test\nwhat a test\nmatch any\n"
+                                 "event one   papi=first likwid=first perf=first\n"
+                                 "event two   papi=second likwid=second perf=second\n"
+                                 "event three papi=third perf=third\n"
+                                 "event four  papi=nofourth\n"
+                                 "software soft perf=sw5\n"
+                                 "column cycles = one | of the test\n"
+                                 "column l3_access = two + three | of the test\n"
+                                 "column l3_miss = two | of the test\n"
+                                 "column hitm_local = four | of the test\n"
+                                 "column l1d_miss = one - two * 3 | negative where all count alike\n"
+                                 "column migrations = soft | of the test\n"
+                                 "absent hitm_remote | a test has no sockets\n"
+                                 "set near = cycles l3_miss\nset far = cycles l3_access hitm_local\n";
 
 static void put(const char *name, const char *text)
 {
@@ -61,7 +60,8 @@ static bool build_fakes(void)
         char *argv[] = {(char *)cc, "-D_GNU_SOURCE", "-fPIC", "-shared", include, source, "-o", so, NULL};
         pid_t pid;
         int status = 1;
-        if (posix_spawnp(&pid, cc, NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        if (posix_spawnp(&pid, cc, NULL, NULL, argv, environ) != 0 || waitpid(pid, &status, 0) < 0 ||
+            status != 0)
             return false;
     }
     return true;
@@ -126,7 +126,8 @@ static const struct counter_result *count(const char *name, unsigned threads)
 static void lacks(const struct counter_result *r, enum counter_column c, const char *why)
 {
     if (r->have[c] || strstr(r->column_reason[c], why) == NULL)
-        fail_msg("%s: have %d, '%s' lacks '%s'", counter_column_name[c], r->have[c], r->column_reason[c], why);
+        fail_msg("%s: have %d, '%s' lacks '%s'", counter_column_name[c], r->have[c], r->column_reason[c],
+                 why);
 }
 
 static void order_of_auto(void **state)
@@ -159,7 +160,8 @@ static void order_of_auto(void **state)
     assert_string_equal(r->backend, "none");
     for (int c = 0; c < COUNTER_COLUMNS; c++)
         lacks(r, c, "no backend counts");
-    assert_non_null(strstr(r->reason, "papi: the fake is absent; likwid: the fake is absent; perf: the fake is absent"));
+    assert_non_null(
+        strstr(r->reason, "papi: the fake is absent; likwid: the fake is absent; perf: the fake is absent"));
 }
 
 static void broken_libraries(void **state)
@@ -208,7 +210,9 @@ static void sums_and_meanings(void **state)
 
 static void refusals(void **state)
 {
-    static const struct { const char *how, *why; } cases[] = {
+    static const struct {
+        const char *how, *why;
+    } cases[] = {
         {"multiplexed", "first: was multiplexed: on the hardware for 50.0 %"},
         {"negative", "first: read negative (-5)"},
         {"zero", "first: read 0 although the thread ran"},
@@ -270,7 +274,10 @@ static void malformed_groups(void **state)
     setenv("AK_GROUPS_DIR", groups, 1);
 }
 
-struct seen { unsigned n; char text[1024]; };
+struct seen {
+    unsigned n;
+    char text[1024];
+};
 
 static void note(const char *name, const char *what, bool can, const char *why, void *user)
 {
@@ -298,9 +305,9 @@ static void survey(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_of_auto), cmocka_unit_test(broken_libraries), cmocka_unit_test(demanded),
-        cmocka_unit_test(sums_and_meanings), cmocka_unit_test(refusals), cmocka_unit_test(sets),
-        cmocka_unit_test(malformed_groups), cmocka_unit_test(survey),
+        cmocka_unit_test(order_of_auto),     cmocka_unit_test(broken_libraries), cmocka_unit_test(demanded),
+        cmocka_unit_test(sums_and_meanings), cmocka_unit_test(refusals),         cmocka_unit_test(sets),
+        cmocka_unit_test(malformed_groups),  cmocka_unit_test(survey),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -19,9 +19,14 @@ static int lookup(const char *name, size_t n, void *user)
 
 static void values(void **state)
 {
-    static const struct { const char *text; double value; uint32_t events; } cases[] = {
-        {"a", 6, 1}, {"a + b * c_2", 6 + 3 * 2, 7}, {"(a + b) * c_2", 18, 7}, {"a - b - c_2", 1, 7},
-        {"a / b / c_2", 1, 7}, {"a*2+1", 13, 1}, {"((b))", 3, 2}, {"64 * b / 8", 24, 2}, {" a+ 0.5 ", 6.5, 1},
+    static const struct {
+        const char *text;
+        double value;
+        uint32_t events;
+    } cases[] = {
+        {"a", 6, 1},           {"a + b * c_2", 6 + 3 * 2, 7}, {"(a + b) * c_2", 18, 7},
+        {"a - b - c_2", 1, 7}, {"a / b / c_2", 1, 7},         {"a*2+1", 13, 1},
+        {"((b))", 3, 2},       {"64 * b / 8", 24, 2},         {" a+ 0.5 ", 6.5, 1},
     };
     const double count[] = {6, 3, 2};
     (void)state;
@@ -38,9 +43,17 @@ static void values(void **state)
 
 static void refused(void **state)
 {
-    static const struct { const char *text, *why; } cases[] = {
-        {"", "ends where"}, {"a +", "ends where"}, {"unknown + a", "unknown event 'unknown'"}, {"(a + b", "missing ')'"},
-        {"a b", "unexpected 'b'"}, {"a)", "unexpected ')'"}, {"* a", "unexpected '*'"}, {"a % b", "unexpected '%'"},
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"", "ends where"},
+        {"a +", "ends where"},
+        {"unknown + a", "unknown event 'unknown'"},
+        {"(a + b", "missing ')'"},
+        {"a b", "unexpected 'b'"},
+        {"a)", "unexpected ')'"},
+        {"* a", "unexpected '*'"},
+        {"a % b", "unexpected '%'"},
         {"a+a+a+a+a+a+a+a+a+a+a+a+a", "more than 24 steps"},
         {"(((((((((((((((((a)))))))))))))))))", "nested"},
     };
@@ -67,7 +80,9 @@ static void division_by_zero(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values), cmocka_unit_test(refused), cmocka_unit_test(division_by_zero),
+        cmocka_unit_test(values),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(division_by_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

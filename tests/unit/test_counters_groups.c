@@ -1,4 +1,5 @@
-/* Event group files: what they say, how a CPU is matched, what is malformed and where, and the shipped ones. */
+/* Event group files: what they say, how a CPU is matched, what is malformed and where, and the shipped ones.
+ * */
 #include "groups.h"
 
 #include <dirent.h>
@@ -74,7 +75,9 @@ static void good_file(void **state)
 
 static void bad_files(void **state)
 {
-    static const struct { const char *text, *why; } cases[] = {
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
         {HEAD "nonsense here\n", "bad.txt:4: unknown statement 'nonsense'"},
         {HEAD "event a\n", ":4: event 'a' has no spelling"},
         {HEAD "event a perf\n", ":4: expected DIALECT=SPELLING"},
@@ -140,7 +143,11 @@ static void random_text(void **state)
 
 static void matching(void **state)
 {
-    static const struct { const char *line; struct cpu_id cpu; bool matches; } cases[] = {
+    static const struct {
+        const char *line;
+        struct cpu_id cpu;
+        bool matches;
+    } cases[] = {
         {"vendor=A family=6 model=0x55", {.vendor = "A", .family = 6, .model = 0x55}, true},
         {"vendor=A family=6 model=0x55", {.vendor = "B", .family = 6, .model = 0x55}, false},
         {"model=1-3,7", {.model = 2}, true},
@@ -161,8 +168,9 @@ static void who_am_i(void **state)
     char why[COUNTER_REASON_MAX];
     struct cpu_id cpu;
     (void)state;
-    put("x86", "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: X 17\n\n"
-               "processor\t: 1\nvendor_id\t: Other\nmodel\t\t: 9\n");
+    put("x86",
+        "processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 143\nmodel name\t: X 17\n\n"
+        "processor\t: 1\nvendor_id\t: Other\nmodel\t\t: 9\n");
     assert_int_equal(cpu_identify(path, &cpu, why), 0);
     assert_string_equal(cpu.vendor, "GenuineIntel");
     assert_int_equal(cpu.family, 6);
@@ -212,13 +220,15 @@ static void shipped_dir(char out[PATH_MAX])
         up[0] = '\0';
     for (char *slash; (slash = strrchr(up, '/')) != NULL;) {
         *slash = '\0';
-        if ((size_t)snprintf(out, PATH_MAX, "%.4000s/kernels/counters/groups", up) < PATH_MAX && access(out, R_OK) == 0)
+        if ((size_t)snprintf(out, PATH_MAX, "%.4000s/kernels/counters/groups", up) < PATH_MAX &&
+            access(out, R_OK) == 0)
             return;
     }
     snprintf(out, PATH_MAX, "kernels/counters/groups");
 }
 
-/* Every shipped file parses; the columns it leaves out it explains, for at least one dialect each is there. */
+/* Every shipped file parses; the columns it leaves out it explains, for at least one dialect each is there.
+ * */
 static void shipped_files(void **state)
 {
     char shipped[PATH_MAX], file[PATH_MAX + NAME_MAX + 2], why[COUNTER_REASON_MAX] = "";
@@ -245,7 +255,8 @@ static void shipped_files(void **state)
                 fail_msg("%s: event %s is in no formula", file, group.event[i].name);
         for (int c = 0; c < COUNTER_MIGRATIONS && !group.always; c++)
             if (!(told >> c & 1) == (group.absent[c] == NULL))
-                fail_msg("%s: column %s must be given or explained, not both or neither", file, counter_column_name[c]);
+                fail_msg("%s: column %s must be given or explained, not both or neither", file,
+                         counter_column_name[c]);
         uint32_t in_sets = 0;
         for (unsigned s = 0; s < group.n_sets; s++)
             in_sets |= group.set[s].columns;
@@ -260,7 +271,10 @@ static void shipped_files(void **state)
 
 static void shipped_matches(void **state)
 {
-    static const struct { struct cpu_id cpu; const char *family; } cases[] = {
+    static const struct {
+        struct cpu_id cpu;
+        const char *family;
+    } cases[] = {
         {{.vendor = "GenuineIntel", .family = 6, .model = 0x55}, "intel-skylake-sp"},
         {{.vendor = "GenuineIntel", .family = 6, .model = 0x6a}, "intel-icelake-sp"},
         {{.vendor = "GenuineIntel", .family = 6, .model = 0x8f}, "intel-sapphire-rapids"},
@@ -291,8 +305,8 @@ static void shipped_matches(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_file), cmocka_unit_test(bad_files),     cmocka_unit_test(random_text),
-        cmocka_unit_test(matching),  cmocka_unit_test(who_am_i),      cmocka_unit_test(choosing),
+        cmocka_unit_test(good_file),     cmocka_unit_test(bad_files),       cmocka_unit_test(random_text),
+        cmocka_unit_test(matching),      cmocka_unit_test(who_am_i),        cmocka_unit_test(choosing),
         cmocka_unit_test(shipped_files), cmocka_unit_test(shipped_matches),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

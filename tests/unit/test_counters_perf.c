@@ -1,4 +1,5 @@
-/* The real backends of this build, on this machine: software events count what happened, hardware ones count or say why. */
+/* The real backends of this build, on this machine: software events count what happened, hardware ones count
+ * or say why. */
 #include "counters.h"
 #include "counters_probe.h"
 
@@ -55,7 +56,8 @@ static void touch_pages(void)
 
 static void software_events(void **state)
 {
-    static const char *const events[] = {"sw:page-faults", "sw:cpu-migrations", "sw:task-clock", "sw:context-switches"};
+    static const char *const events[] = {"sw:page-faults", "sw:cpu-migrations", "sw:task-clock",
+                                         "sw:context-switches"};
     struct counter_reading reading[4];
     char why[COUNTER_REASON_MAX] = "";
     (void)state;
@@ -115,7 +117,8 @@ static void migrations(void **state)
 
 static void hardware_events_count_or_say_why(void **state)
 {
-    static const char *const events[] = {"hw:cycles", "cpu:0x0", "nosuchpmu:0x1", "sw:nosuch", "cache:l9:read:miss", "junk"};
+    static const char *const events[] = {"hw:cycles",          "cpu:0x0", "nosuchpmu:0x1", "sw:nosuch",
+                                         "cache:l9:read:miss", "junk"};
     struct counter_reading reading[6];
     char why[COUNTER_REASON_MAX] = "";
     (void)state;
@@ -125,7 +128,8 @@ static void hardware_events_count_or_say_why(void **state)
     for (int i = 3; i < 6; i++)
         assert_non_null(strstr(b->reason(i), "not a perf event"));
     if (b->reason(0) != NULL) {
-        assert_true(strstr(b->reason(0), "ENOENT") || strstr(b->reason(0), "paranoid") || strstr(b->reason(0), "PMU"));
+        assert_true(strstr(b->reason(0), "ENOENT") || strstr(b->reason(0), "paranoid") ||
+                    strstr(b->reason(0), "PMU"));
         print_message("skipped: %s\n", b->reason(0));
         skip();
     }
@@ -138,7 +142,8 @@ static void hardware_events_count_or_say_why(void **state)
     assert_true(reading[0].valid);
 }
 
-/* papi and likwid as installed here, through the harness: they count, or there is a reason, and this process lives. */
+/* papi and likwid as installed here, through the harness: they count, or there is a reason, and this process
+ * lives. */
 static void whatever_is_installed(void **state)
 {
     static const char *const names[] = {"papi", "likwid", "perf"};
@@ -160,8 +165,10 @@ static void whatever_is_installed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(software_events), cmocka_unit_test(migrations),
-        cmocka_unit_test(hardware_events_count_or_say_why), cmocka_unit_test(whatever_is_installed),
+        cmocka_unit_test(software_events),
+        cmocka_unit_test(migrations),
+        cmocka_unit_test(hardware_events_count_or_say_why),
+        cmocka_unit_test(whatever_is_installed),
     };
     return cmocka_run_group_tests(tests, find_modules, NULL);
 }

@@ -9,7 +9,11 @@
 
 static void rules(void **state)
 {
-    static const struct { struct counter_reading reading; bool certain; const char *why; } cases[] = {
+    static const struct {
+        struct counter_reading reading;
+        bool certain;
+        const char *why;
+    } cases[] = {
         {{10, 1000, 1000, true}, true, NULL},
         {{0, 1000, 1000, true}, false, NULL},
         {{10, 100000, 99500, true}, true, NULL}, /* within the tolerance */
