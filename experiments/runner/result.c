@@ -58,7 +58,7 @@ void result_begin(struct arena *a, const struct run_facts *run, const struct pla
     if (*block_option(b, "ops"))
         put(r, "ops_per_thread", block_option(b, "ops"));
     else if (b->threads && text_uint(block_option(b, "ops_total"), 0, &total))
-        put_number(a, r, "ops_per_thread", total / b->threads);
+        put_number(a, r, "ops_per_thread", (total + b->threads - 1) / b->threads);
     put_number(a, r, "seed", p->seed);
     put_number(a, r, "rep", p->rep);
     put(r, "started_at", started_at);
@@ -158,8 +158,6 @@ static bool agrees(const struct planned *p, const struct column *c, const char *
         return true;
     return strncmp(planned, "file:", 5) == 0 || strcmp(c->name, "machine_id") == 0 ||
            (!p->block->threads && strcmp(c->name, "ops_per_thread") == 0) ||
-           /* the harness spreads a remainder of ops_total over the first threads */
-           (*block_option(p->block, "ops_total") && strcmp(c->name, "ops_per_thread") == 0) ||
            (strcmp(c->name, "size_max") == 0 && strcmp(block_option(p->block, "size_dist"), "fixed") == 0) ||
            strcmp(c->name, "cpus") == 0 || strcmp(c->name, "oversubscribed") == 0;
 }
