@@ -1,0 +1,170 @@
+/* White box: remote frees, idle heaps and adoption; also meant to run under ThreadSanitizer. */
+#include "../conformance/tap.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api.h"
+#include "heap.h"
+#include "map.h"
+#include "remote.h"
+#include "thread.h"
+
+enum { BLOCKS = 3000 };
+
+static struct heap *made_by;
+
+static void *make_body(void *blocks)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        ((void **)blocks)[i] = tlfl_test_malloc(48);
+    made_by = tlfl__heap;
+    return NULL;
+}
+
+static void in_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, body, argument) != 0)
+        _exit(1);
+    pthread_join(thread, NULL);
+}
+
+static void test_list(void)
+{
+    static void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = tlfl_test_malloc(48);
+    struct span *span = map_find(blocks[0]);
+    uint32_t before = tlfl__span_free_count(span);
+    bool good = !remote_pending(tlfl__heap);
+    struct heap *mine = tlfl__heap;
+    for (int i = 0; i < BLOCKS; i++) { /* as another thread would */
+        tlfl__heap = (struct heap *)&tlfl__heap_after;
+        tlfl_test_free(blocks[i]);
+        tlfl__heap = mine;
+    }
+    good &= remote_pending(mine) && tlfl__span_free_count(span) == before;
+    tap_ok(good, "a remote free touches nothing but the list of the owner");
+    good = tlfl__remote_drain(mine) && !remote_pending(mine) && !tlfl__remote_drain(mine);
+    tap_ok(good, "a drain takes all of it");
+    tlfl_test_malloc_trim(0);
+    tap_ok(mine->granules == 0, "drained blocks are free: nothing is left after a trim");
+}
+
+static void test_idle(void)
+{
+    static void *blocks[BLOCKS];
+    in_thread(make_body, blocks);
+    struct heap *heap = made_by;
+    bool good = heap_state(heap) == HEAP_IDLE && heap->granules != 0;
+    for (unsigned class = 0; class < CLASS_COUNT; class++)
+        good &= heap->bin[class].current == SPAN_NONE;
+    tap_ok(good, "an ended thread leaves an idle heap without current spans");
+    /* Its spans are adopted when this thread needs some. */
+    struct heap *mine = tlfl__heap;
+    uint32_t before = heap->granules;
+    for (int i = 0; i < BLOCKS; i += 2) {
+        tlfl_test_free(blocks[i]);
+        blocks[i] = NULL;
+    }
+    static void *own[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        own[i] = tlfl_test_malloc(48);
+    struct span *span = map_find(blocks[1]);
+    good = heap->granules < before && atomic_load(&span->owner) == mine;
+    tap_ok(good, "a refill adopts spans of an idle heap");
+    /* A block pushed to the old owner after the span has moved is forwarded. */
+    struct block *late = own[0];
+    struct span *late_span = map_find(late);
+    good = atomic_load(&late_span->owner) == mine;
+    late->mark = span_mark(late_span, late);
+    late->next = NULL;
+    atomic_store(&heap->remote, late);
+    tlfl__remote_drain(heap);
+    good &= !remote_pending(heap) && atomic_load(&mine->remote) == late;
+    tap_ok(good, "a block that reaches the wrong heap is forwarded");
+    for (int i = 1; i < BLOCKS; i++)
+        tlfl_test_free(own[i]);
+    for (int i = 1; i < BLOCKS; i += 2)
+        tlfl_test_free(blocks[i]);
+    tlfl_test_malloc_trim(0);
+    tap_ok(mine->granules == 0 && heap->granules == 0, "all is given back in the end");
+}
+
+static void test_handover(void)
+{
+    static void *blocks[BLOCKS];
+    in_thread(make_body, blocks);
+    struct heap *first = made_by;
+    for (int i = 0; i < BLOCKS; i++) /* few enough pushes a sweep may have left */
+        tlfl_test_free(blocks[i]);
+    size_t heaps = tlfl__thread_heaps();
+    in_thread(make_body, blocks);
+    tap_ok(made_by == first && tlfl__thread_heaps() == heaps, "the next thread takes over the idle heap");
+    for (int i = 0; i < BLOCKS; i++)
+        tlfl_test_free(blocks[i]);
+}
+
+/* ---- stress, for the sanitizer ---- */
+
+enum { THREADS = 4, TABLE = 512, ROUNDS = 30000, GENERATIONS = 3 };
+
+static void *_Atomic table[TABLE];
+
+static void *stress_body(void *argument)
+{
+    uint64_t seed = (uint64_t)(uintptr_t)argument + 17;
+    bool good = true;
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t size = random_size(&seed, round % 100 == 0 ? 18 : 9);
+        unsigned char *block = tlfl_test_malloc(size);
+        block[0] = block[size - 1] = (unsigned char)size;
+        unsigned char *other = atomic_exchange(&table[random_next(&seed) % TABLE], block);
+        if (other != NULL) {
+            size_t usable = tlfl_test_malloc_usable_size(other);
+            good &= usable > 0;
+            if (round % 5 == 0 && (other = tlfl_test_realloc(other, usable * 2)) == NULL)
+                return NULL;
+            tlfl_test_free(other);
+        }
+        if (round % 10000 == 0)
+            tlfl_test_malloc_trim(0);
+    }
+    return good ? table : NULL;
+}
+
+static void test_stress(void)
+{
+    bool good = true;
+    for (int generation = 0; generation < GENERATIONS; generation++) {
+        pthread_t threads[THREADS];
+        for (uintptr_t i = 0; i < THREADS; i++)
+            if (pthread_create(&threads[i], NULL, stress_body, (void *)(i + 10)) != 0)
+                _exit(1);
+        for (int i = 0; i < THREADS; i++) {
+            void *result = NULL;
+            pthread_join(threads[i], &result);
+            good &= result != NULL;
+        }
+    }
+    for (int i = 0; i < TABLE; i++) {
+        tlfl_test_free(table[i]);
+        table[i] = NULL;
+    }
+    tlfl_test_malloc_trim(0);
+    tap_ok(good, "threads that exchange all their blocks");
+    tap_ok(tlfl__span_count() == 0, "no span is left behind: %zu", tlfl__span_count());
+    tap_ok(tlfl__pool_books().mapped == 0, "no memory is left behind: %zu bytes", tlfl__pool_books().mapped);
+}
+
+int main(void)
+{
+    tap_start(100);
+    tlfl_test_free(tlfl_test_malloc(1)); /* a heap for main */
+    test_list();
+    test_idle();
+    test_handover();
+    test_stress();
+    return tap_done();
+}
