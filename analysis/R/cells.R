@@ -77,3 +77,11 @@ allocator_ratio <- function(rows, numerator, denominator, column, columns = c("t
   pairs <- pair_rows(a, b, columns)
   paired_ratio(a[[column]][pairs$a], b[[column]][pairs$b])
 }
+
+#' Why the counters of rows are empty: what the back end that ran said, without those that were only tried.
+counters_reason <- function(rows) {
+  rows <- rows[!is.na(rows$counters_reason), , drop = FALSE]
+  if (nrow(rows) == 0) return(NA_character_)
+  own <- paste0("(^|.*; )", rows$counters[1], ": ")
+  sub(own, "", rows$counters_reason[1])
+}

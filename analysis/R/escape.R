@@ -43,3 +43,6 @@ gnuplot_string <- function(text) {
 
 #' A tic label: gnuplot reads % in it as a number format.
 gnuplot_tic <- function(text) gnuplot_string(gsub("%", "%%", to_ascii(text), fixed = TRUE))
+
+#' Cut a text that is too long for its place.
+shorten <- function(text, width) ifelse(nchar(text) > width, paste0(substr(text, 1, width - 3), "..."), text)

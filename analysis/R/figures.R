@@ -156,8 +156,6 @@ slice_text <- function(rows) {
 
 # ---- latency -------------------------------------------------------------------------------------
 
-LATENCY_PANELS <- 2
-LATENCY_TICKS <- c(lat_p50_ns = 0.5, lat_p90_ns = 0.9, lat_p99_ns = 0.99, lat_p999_ns = 0.999, lat_p9999_ns = 0.9999)
 
 #' The churn rows behind the latency figure and table: the slice with the most launches.
 latency_rows <- function(runs) {
@@ -211,8 +209,8 @@ latency_panel <- function(results, rows, allocators, null, n) {
   }
   by_allocator <- lapply(allocators, function(a) rows[rows$allocator == a, , drop = FALSE])
   bars <- lapply(by_allocator, function(own) {
-    do.call(rbind, lapply(names(LATENCY_TICKS), function(column) {
-      cbind(x = -log10(1 - LATENCY_TICKS[[column]]), median_interval(own[[column]]))
+    do.call(rbind, lapply(names(LATENCY_P), function(column) {
+      cbind(x = -log10(1 - LATENCY_P[[column]]), median_interval(own[[column]]))
     }))
   })
   list(n = n, oversubscribed = any(rows$threads > rows$cpus), curves = lapply(by_allocator, curve), bars = bars,
@@ -531,13 +529,15 @@ write_figures <- function(figures, registry, plots, out) {
   write_lines(macro_lines(macros), file.path(out, "figure-macros.tex"))
 }
 
-#' Run gnuplot in the output folder; its messages end the script.
+#' Run gnuplot in the output folder; its messages end the script, except that a series has no point or interval.
 draw <- function(name, format, plots, out) {
   old <- setwd(out)
   on.exit(setwd(old))
   said <- suppressWarnings(system2("gnuplot", c("-c", shQuote(file.path(plots, paste0(name, ".gp"))), format),
                                    stdout = TRUE, stderr = TRUE, env = paste0("GNUPLOT_LIB=", shQuote(plots))))
-  failed <- !is.null(attr(said, "status")) || any(grepl("warning|line [0-9]+:", said))
+  status <- attr(said, "status")
+  said <- said[!grepl("no valid points|^[[:space:]]*$", said)]
+  failed <- !is.null(status) || any(grepl("warning|line [0-9]+:", said))
   if (failed) stop("gnuplot ", name, ".gp: ", paste(said, collapse = " "))
 }
 

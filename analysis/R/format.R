@@ -49,10 +49,10 @@ latency_tex <- function(value, clock_overhead) {
   paste0(ifelse(bound, "$\\le$ ", ""), number_text(value))
 }
 
-#' "8" or "6--8": the range of launches behind the points of a figure; "none" where there are none.
+#' "8" or "6--8": the range of launches behind the points of a figure; "0" where there are none.
 launches_text <- function(n) {
   n <- n[!is.na(n) & n > 0]
-  if (length(n) == 0) return("none")
+  if (length(n) == 0) return("0")
   if (min(n) == max(n)) return(count_text(min(n)))
   paste0(count_text(min(n)), "--", count_text(max(n)))
 }

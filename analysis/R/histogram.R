@@ -29,3 +29,63 @@ hist_quantile <- function(merged, p) {
 tail_points <- function(deepest = 5, per_decade = 24) {
   1 - 10^-seq(log10(2) / 2, deepest, by = 1 / per_decade)
 }
+
+LATENCY_P <- c(lat_p50_ns = 0.5, lat_p90_ns = 0.9, lat_p99_ns = 0.99, lat_p999_ns = 0.999, lat_p9999_ns = 0.9999)
+
+#' Cumulative counts of some launches over their common buckets.
+#' @return list(upper = bucket bounds in ns, counts = buckets x launches, in the order of keys), NULL without samples
+cumulative_hist <- function(results, keys, call = "malloc") {
+  hist <- read_hist(results, keys, call)
+  if (nrow(hist) == 0) return(NULL)
+  upper <- sort(unique(hist$upper_ns))
+  counts <- matrix(0, length(upper), length(keys))
+  counts[cbind(match(hist$upper_ns, upper), match(hist$key, keys))] <- hist$count
+  list(upper = upper, counts = apply(counts, 2, cumsum))
+}
+
+#' A quantile of each resample of merged launches.
+#' @param cumulative from cumulative_hist
+#' @param weights launches x resamples: how often each launch was drawn
+merged_quantiles <- function(cumulative, weights, p) {
+  merged <- cumulative$counts %*% weights
+  total <- merged[nrow(merged), ]
+  at <- colSums(merged < rep(p * total, each = nrow(merged))) + 1
+  value <- cumulative$upper[pmin(at, length(cumulative$upper))]
+  value[total * (1 - p) < SAMPLES_BEYOND * (1 - 1e-9)] <- NA
+  value
+}
+
+#' How often each of n launches was drawn in each bootstrap resample.
+boot_weights <- function(n) apply(boot_indices(n), 2, tabulate, nbins = n)
+
+#' A quantile of merged histograms, or the ratio of two, with a percentile bootstrap over launches: for quantiles
+#' that no single launch has samples enough for.
+#' @param keys launches; keys_over: the launches paired with them, whose quantile divides; NULL: none
+#' @return as median_interval, method "merged"
+merged_interval <- function(results, keys, p, keys_over = NULL) {
+  n <- length(keys)
+  above <- cumulative_hist(results, keys)
+  below <- if (!is.null(keys_over)) cumulative_hist(results, keys_over)
+  if (n == 0 || is.null(above) || (!is.null(keys_over) && is.null(below))) return(median_interval(numeric()))
+  quantile_of <- function(weights) {
+    value <- merged_quantiles(above, weights, p)
+    if (is.null(below)) value else value / merged_quantiles(below, weights, p)
+  }
+  value <- quantile_of(matrix(1, n, 1))
+  if (is.na(value)) return(median_interval(numeric()))
+  out <- data.frame(value = value, low = NA_real_, high = NA_real_, launches = n, method = "merged")
+  if (n >= MIN_LAUNCHES) {
+    draws <- quantile_of(boot_weights(n))
+    out[c("low", "high")] <- stats::quantile(draws, c(1 - CONFIDENCE, 1 + CONFIDENCE) / 2, type = 6, names = FALSE, na.rm = TRUE)
+  }
+  out
+}
+
+#' A latency quantile of launches: the median of their own, else that of their merged histograms.
+#' @param rows ok rows of one allocator and cell
+#' @param column lat_p50_ns and its like
+latency_interval <- function(results, rows, column) {
+  own <- median_interval(rows[[column]])
+  if (own$launches > 0 || !column %in% names(LATENCY_P)) return(own)
+  merged_interval(results, rows$key, LATENCY_P[[column]])
+}

@@ -97,22 +97,27 @@ fit_penalty <- function(results) {
   }))
 }
 
-#' Distance class of CPU pairs. Only a single-socket, single-node machine can be classed from its description
-#' alone; otherwise the class says that it is not known.
-distance_class <- function(from_cpu, to_cpu, meta) {
-  nodes <- meta_number(meta, "numa_nodes|numa[.]nodes|nodes")
-  class <- if (is.na(nodes)) "distance not known" else if (nodes == 1) "same node" else "any node"
-  rep(class, length(from_cpu))
+#' Latency of a dependent load by working set (chase, one thread): where the caches end.
+fit_chase <- function(runs) {
+  rows <- fit_rows(rows_of(runs, "chase", "latency"))
+  rows <- rows[rows$threads == 1 & grepl("set=[0-9]+", rows$params), , drop = FALSE]
+  if (nrow(rows) == 0) return(no_number("chase", "not measured here: no ok single-thread rows of the chase kernel"))
+  rows$set <- as.numeric(sub(".*set=([0-9]+).*", "\\1", rows$params))
+  do.call(rbind, lapply(sort(unique(rows$set)), function(set) {
+    fit_row(median_interval(rows$ns_per_op[rows$set == set]), term = "chase", variant = "working set", n = 1, size = set,
+            source = rows$folder[1])
+  }))
 }
 
-#' The first numeric entry of any folder's meta.json whose dotted name ends in a pattern.
-meta_number <- function(meta, pattern) {
-  for (one in meta) {
-    hit <- grep(paste0("(^|[.])(", pattern, ")$"), names(one))
-    value <- suppressWarnings(as.numeric(unlist(one[hit])))
-    if (length(value) > 0 && is.finite(value[1])) return(value[1])
-  }
-  NA_real_
+#' Distance class of CPU pairs, as far as the recorded topology tells: on one socket and node every pair is in the
+#' same class unless cores hold several hardware threads; with several nodes the pairs are not told apart yet.
+distance_class <- function(from_cpu, to_cpu, meta) {
+  facts <- machine_of(meta)$facts
+  nodes <- node_count(meta)
+  one_thread_cores <- isTRUE(facts$cores == facts$hardware_threads)
+  class <- if (is.na(nodes)) "distance not known" else if (nodes > 1) "any node"
+           else if (one_thread_cores) "same node, other core" else "same node"
+  rep(class, length(from_cpu))
 }
 
 #' The churn rows that the whole is checked against, one slice with threads varying.
@@ -219,15 +224,15 @@ gap_row <- function(name, one, metadata, folder) {
 fit_coherence <- function(results) {
   rows <- fit_rows(whole_rows(results$runs))
   counted <- rows[is.finite(rows$hitm_local) & !rows$counters %in% "sim", , drop = FALSE]
-  nodes <- meta_number(results$meta, "numa_nodes|numa[.]nodes|nodes")
+  nodes <- node_count(results$meta)
   alpha_node <- if (is.na(nodes)) "not identifiable here: the number of NUMA nodes is not recorded"
                 else if (nodes <= 1) "not identifiable here: one NUMA node"
                 else "not identifiable here: no counter of lines moved between nodes"
   out <- no_number("alpha_node", alpha_node, unit = "1/op")
   if (nrow(counted) == 0) {
-    reason <- unique(stats::na.omit(rows$counters_reason))
+    reason <- counters_reason(rows)
     reason <- paste0("not identifiable here: no counter of lines fetched from other cores",
-                     if (length(reason) > 0) paste0(" (", reason[1], ")"))
+                     if (!is.na(reason)) paste0(" (", reason, ")"))
     return(rbind(no_number("alpha", reason, unit = "1/op"),
                  no_number("C_lock", "not identifiable here: only the sum with alpha * P_L3 is (joint_residual)"),
                  out))
@@ -264,7 +269,8 @@ fit_model <- function(results) {
   metadata <- fit_metadata(results$runs)
   whole <- fit_whole(results$runs)
   source <- whole$fit$source_sweep[1]
-  fit <- rbind(metadata, fit_loop(results$runs, source), fit_penalty(results), whole$fit, fit_coherence(results))
+  fit <- rbind(metadata, fit_loop(results$runs, source), fit_penalty(results), fit_chase(results$runs), whole$fit,
+               fit_coherence(results))
   rownames(fit) <- NULL
   list(fit = fit[FIT_COLUMNS], model = whole$model, held_out = held_out(metadata))
 }

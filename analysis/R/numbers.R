@@ -87,6 +87,6 @@ model_macros <- function(fit) {
 #' All macros, by name.
 all_numbers <- function(results, fit, claims, registry) {
   c(method_macros(), data_macros(results, claims), published_macros(claims),
-    verdict_macros(compare_published(results$runs, claims)), model_macros(fit),
+    verdict_macros(compare_published(results, claims)), model_macros(fit),
     finding_macros(results, registry))
 }

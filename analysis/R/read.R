@@ -133,16 +133,28 @@ derive <- function(runs) {
   runs
 }
 
-#' meta.json of a folder as a flat list of texts with dotted names; empty where missing or unreadable.
+#' meta.json of a folder as nested lists; empty where missing or unreadable.
 read_meta <- function(folder) {
   file <- file.path(folder, "meta.json")
   if (!file.exists(file)) return(list())
-  meta <- tryCatch(jsonlite::fromJSON(file, simplifyVector = FALSE), error = function(e) {
+  tryCatch(jsonlite::fromJSON(file, simplifyVector = FALSE), error = function(e) {
     warning(file, ": not readable as JSON: ", conditionMessage(e), call. = FALSE)
     list()
   })
-  flat <- rapply(list(meta), function(x) paste(as.character(x), collapse = ", "), how = "unlist")
-  as.list(flat)
+}
+
+#' The description of the machine from the first folder that has one.
+#' @param meta of read_results
+#' @return list(facts, unknown): values by name, and why a value is not known
+machine_of <- function(meta) {
+  for (one in meta) if (length(one$machine) > 0) return(list(facts = one$machine, unknown = one$machine_unknown))
+  list(facts = list(), unknown = list())
+}
+
+#' Number of NUMA nodes as recorded; NA where it is not.
+node_count <- function(meta) {
+  nodes <- machine_of(meta)$facts$numa_nodes
+  if (length(nodes) == 0) NA_integer_ else length(nodes)
 }
 
 #' Histogram rows of some launches.

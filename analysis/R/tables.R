@@ -23,15 +23,15 @@ READING_TEXT <- c(thread = "cycles per thread", total = "cycles in total")
 
 #' Our values of a published metric in one cell of the plan, in the reading's unit.
 #' @return from median_interval, scaled; throughput in total over the threads
-our_value <- function(cell, allocator, metric) {
+our_value <- function(results, cell, allocator, metric) {
   rows <- ok_rows(cell$rows)
-  interval <- median_interval(rows[[metric$column]][rows$allocator == allocator])
+  interval <- latency_interval(results, rows[rows$allocator == allocator, , drop = FALSE], metric$column)
   interval[c("value", "low", "high")] <- interval[c("value", "low", "high")] * metric$scale
   interval
 }
 
 #' The published table beside ours: a row a metric, reading and allocator.
-table_published <- function(comparison, claims, registry) {
+table_published <- function(results, comparison, claims, registry) {
   cells <- comparison$cells
   if (length(cells) == 0) cells <- list(list(rows = comparison$rows, reading = "thread", setting = ""))
   first <- cells[!duplicated(vapply(cells, `[[`, "", "reading"))]
@@ -44,7 +44,7 @@ table_published <- function(comparison, claims, registry) {
       metric <- PUBLISHED_METRICS[i, ]
       for (allocator in PUBLISHED_ALLOCATORS) {
         rows <- cell$rows[cell$rows$allocator %in% allocator, , drop = FALSE]
-        interval <- our_value(cell, allocator, metric)
+        interval <- our_value(results, cell, allocator, metric)
         launches <- c(launches, interval$launches)
         body <- c(body, list(published_line(metric, allocator, interval, rows, claims, registry)))
       }
@@ -72,9 +72,12 @@ published_line <- function(metric, allocator, interval, rows, claims, registry) 
     ours <- sprintf("%s total, %s a thread", ours, number_text(interval$value / rows$threads[1]))
   }
   c(name, tex_escape(allocator_label(registry, allocator)),
-    published_text(published_value(claims, metric$claim, allocator)), ours, interval_tex(interval),
+    published_text(published_value(claims, metric$claim, allocator)), paste0(ours, merged_mark(interval)), interval_tex(interval),
     if (interval$launches > 0) interval$launches else "")
 }
+
+#' A dagger on quantiles of merged launches.
+merged_mark <- function(interval) if (interval$method %in% "merged") "$^{\\dagger}$" else ""
 
 #' What stands where there is no number.
 empty_cell <- function(rows, column) {
@@ -136,7 +139,7 @@ table_latency <- function(results, registry) {
     for (allocator in c(display_order(registry, unique(rows$allocator)), if (any(at$allocator == "null")) "null")) {
       own <- at[at$allocator == allocator, , drop = FALSE]
       if (nrow(own) == 0) next
-      body <- c(body, list(latency_line(own, n, allocator, registry)))
+      body <- c(body, list(latency_line(results, own, n, allocator, registry)))
       if (allocator != "null") launches <- c(launches, nrow(own))
     }
     rules <- c(rules, length(body))
@@ -145,12 +148,12 @@ table_latency <- function(results, registry) {
                        rules[-length(rules)]), launches = launches)
 }
 
-latency_line <- function(own, n, allocator, registry) {
+latency_line <- function(results, own, n, allocator, registry) {
   overhead <- stats::median(own$clock_overhead_ns, na.rm = TRUE)
   cells <- vapply(LATENCY_COLUMNS, function(column) {
-    interval <- median_interval(own[[column]])
+    interval <- latency_interval(results, own, column)
     if (is.na(interval$value)) return("too few samples")
-    paste(latency_tex(interval$value, overhead), "{\\footnotesize", interval_tex(interval), "}")
+    paste0(latency_tex(interval$value, overhead), merged_mark(interval), " {\\footnotesize ", interval_tex(interval), "}")
   }, "")
   over <- any(own$threads > own$cpus)
   name <- if (allocator == "null") "\\emph{null}" else tex_escape(allocator_label(registry, allocator))
@@ -186,13 +189,14 @@ table_fit <- function(fit, registry) {
 
 #' Terms that belong to the machine, and those that these data cannot give, with the reason.
 table_terms <- function(fit) {
-  machine <- fit$fit[fit$fit$term %in% c("harness_loop", "P_L3", "alpha", "C_lock", "alpha_node"), , drop = FALSE]
+  machine <- fit$fit[fit$fit$term %in% c("harness_loop", "P_L3", "chase", "alpha", "C_lock", "alpha_node"), , drop = FALSE]
   reasons <- fit$fit[is.na(fit$fit$value), c("term", "reason"), drop = FALSE]
   machine <- machine[is.finite(machine$value), , drop = FALSE]
   body <- lapply(seq_len(nrow(machine)), function(i) {
     m <- machine[i, ]
     what <- paste(c(stats::na.omit(m$allocator), stats::na.omit(m$variant),
-                    if (is.finite(m$n)) paste0("n = ", m$n)), collapse = ", ")
+                    if (is.finite(m$size)) fact_text("set_bytes", m$size) else if (is.finite(m$n)) paste0("n = ", m$n)),
+                  collapse = ", ")
     c(term_tex(m$term), tex_escape(what), number_text(m$value), tex_escape(m$unit), interval_tex(m), m$launches)
   })
   reasons <- unique(reasons)
@@ -205,7 +209,8 @@ table_terms <- function(fit) {
 
 TERM_TEX <- c(T_metadata = "$T_{\\mathrm{metadata}}$", P_L3 = "$P_{\\mathrm{L3}}$", alpha = "$\\alpha$",
               alpha_node = "$\\alpha_{\\mathrm{node}}$", C_lock = "$C_{\\mathrm{lock}}$", T_os = "$T_{\\mathrm{os}}$",
-              harness_loop = "harness loop", joint_residual = "joint residual", single_thread_gap = "single-thread gap")
+              harness_loop = "harness loop", chase = "dependent load", joint_residual = "joint residual",
+              single_thread_gap = "single-thread gap")
 
 term_tex <- function(term) unname(ifelse(is.na(TERM_TEX[term]), tex_escape(term), TERM_TEX[term]))
 
@@ -301,34 +306,48 @@ table_launches <- function(results) {
        launches = nrow(runs))
 }
 
-#' Cut a text that is too long for a cell.
-shorten <- function(text, width) ifelse(nchar(text) > width, paste0(substr(text, 1, width - 3), "..."), text)
+# What of meta.json describes the machine in the paper: names of its facts, and what they are called.
+MACHINE_FACTS <- c(cpu_model = "CPU", cpus_allowed = "CPUs the process may use", cores = "cores", packages = "sockets",
+                   numa_nodes = "NUMA nodes", smt = "SMT", l1d_bytes = "L1D", l2_bytes = "L2", l3_bytes = "L3",
+                   memory_bytes = "memory", hypervisor = "virtual machine", microcode = "microcode", governor = "governor",
+                   turbo = "turbo", thp = "transparent huge pages", numa_balancing = "NUMA balancing",
+                   perf_event_paranoid = "perf_event_paranoid", clocksource = "clock source", os = "system",
+                   kernel = "kernel", libc = "C library")
 
-# What of meta.json describes the machine: pattern of the dotted name, and what it is called in the paper.
-MACHINE_KEYS <- c("CPU" = "cpu_model|cpu[.]model|model_name|cpu", "logical CPUs" = "cpus|cpus_online|logical_cpus",
-                  "NUMA nodes" = "numa_nodes|numa[.]nodes|nodes", "SMT" = "smt", "microcode" = "microcode",
-                  "governor" = "governor", "turbo" = "turbo", "transparent huge pages" = "thp|thp_enabled|thp[.]enabled",
-                  "NUMA balancing" = "numa_balancing", "memory" = "memory_bytes|mem_total_bytes|memory|mem_total",
-                  "hypervisor" = "hypervisor|virtualization|virt", "kernel" = "kernel|kernel_release|uname",
-                  "C library" = "libc|glibc|libc_version", "compiler" = "compiler|cc", "suite commit" = "git_commit|commit")
+#' One fact in words: sizes in KiB, MiB or GiB, node lists by their number, yes and no.
+fact_text <- function(name, value) {
+  if (name == "numa_nodes") return(as.character(length(value)))
+  if (is.logical(value)) return(if (isTRUE(value)) "yes" else "no")
+  if (endsWith(name, "_bytes") && is.numeric(value) && value > 0) {
+    step <- min(3, floor(log2(value) / 10))
+    return(paste(number_text(value / 1024^step), c("B", "KiB", "MiB", "GiB")[step + 1]))
+  }
+  shorten(paste(unlist(value), collapse = ", "), 90)
+}
 
-#' The machine as meta.json of the first folder that has one describes it.
+#' The machine as meta.json of the first folder that describes one says.
 table_machine <- function(results) {
-  described <- Filter(length, results$meta)
-  if (length(described) == 0) return(list(reason = "not recorded: no meta.json in the results", launches = integer()))
-  meta <- described[[1]]
-  body <- lapply(names(MACHINE_KEYS), function(what) {
-    hit <- grep(paste0("(^|[.])(", MACHINE_KEYS[[what]], ")$"), names(meta))
-    value <- if (length(hit) > 0) shorten(as.character(meta[[hit[1]]]), 90) else ""
-    c(what, if (is.na(value) || value %in% c("", "NULL", "NA")) "not recorded" else tex_escape(value))
+  machine <- machine_of(results$meta)
+  if (length(machine$facts) == 0) {
+    return(list(reason = "not recorded: no description of the machine in the results", launches = integer()))
+  }
+  cells <- lapply(names(MACHINE_FACTS), function(name) {
+    value <- machine$facts[[name]]
+    why <- machine$unknown[[name]]
+    text <- if (length(value) > 0) tex_escape(fact_text(name, value))
+            else paste0("\\emph{not known", if (length(why) > 0) paste0(": ", tex_escape(why)), "}")
+    c(tex_escape(MACHINE_FACTS[[name]]), text)
   })
-  list(lines = tabular(paste0("l", wrapped(0.6)), c("machine", " "), body), launches = integer())
+  commit <- unique(unlist(lapply(results$meta, function(one) one$suite$git_commit)))
+  cells <- c(cells, list(c("suite, commit",
+                         if (length(commit) > 0) tex_path(substr(commit, 1, 12))[1] else "\\emph{not recorded}")))
+  list(lines = tabular(paste0("l", wrapped(0.6)), c("fact", "value"), cells), launches = nrow(results$runs))
 }
 
 #' Every table by name.
 all_tables <- function(results, fit, claims, registry) {
-  comparison <- compare_published(results$runs, claims)
-  list(published = table_published(comparison, claims, registry), verdicts = table_verdicts(comparison),
+  comparison <- compare_published(results, claims)
+  list(published = table_published(results, comparison, claims, registry), verdicts = table_verdicts(comparison),
        sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
        fit = table_fit(fit, registry), terms = table_terms(fit), model = table_model(fit, registry),
        remote = table_remote(results, registry), versions = table_versions(results, registry),

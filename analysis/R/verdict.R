@@ -1,6 +1,7 @@
 # Verdicts on published claims. The rules, in order:
 #   no rows                                    -> not yet measured
-#   rows, but the metric is empty              -> not testable here (why)
+#   rows, but the metric is empty              -> not testable here (why); not yet measured where more samples
+#                                                 would do
 #   fewer launches than an interval needs      -> not yet measured (n<6)
 #   the interval holds 1                       -> not reproduced (a tie within the interval)
 #   the other direction                        -> not reproduced
@@ -20,10 +21,11 @@ VERDICT_STRENGTH <- c("reproduced" = 1, "direction only" = 2, "not reproduced" =
 #' @param interval of ours, from paired_ratio; NULL where there are no rows
 #' @param conditions character: what differs from the published conditions (empty: nothing)
 #' @param unmeasured why the metric is empty on rows that exist; NA where it is not
+#' @param word the verdict that goes with `unmeasured`
 #' @return list(verdict, note)
-verdict_ratio <- function(published, interval, conditions = character(), unmeasured = NA) {
+verdict_ratio <- function(published, interval, conditions = character(), unmeasured = NA, word = "not testable here") {
   answer <- function(verdict, note = "") list(verdict = verdict, note = note)
-  if (!is.na(unmeasured)) return(answer("not testable here", unmeasured))
+  if (!is.na(unmeasured)) return(answer(word, unmeasured))
   if (is.null(interval) || interval$launches == 0) return(answer("not yet measured", "no paired launches"))
   if (is.na(interval$low)) {
     return(answer("not yet measured", paste0(interval$launches, " paired launches, fewer than ", MIN_LAUNCHES)))
@@ -153,8 +155,8 @@ unmeasured_reason <- function(rows, column) {
   rows <- ok_rows(rows)
   if (nrow(rows) == 0 || any(is.finite(rows[[column]]))) return(NA_character_)
   if (column == "l3_miss_ratio") {
-    reason <- stats::na.omit(rows$counters_reason)
-    return(if (length(reason) > 0) reason[1] else "no cache counters")
+    reason <- counters_reason(rows)
+    return(if (is.na(reason)) "no cache counters" else shorten(reason, 120))
   }
   if (startsWith(column, "lat_")) {
     samples <- max(c(0, rows$lat_samples), na.rm = TRUE)
@@ -163,17 +165,31 @@ unmeasured_reason <- function(rows, column) {
   "empty in every row"
 }
 
+#' Our ratio of a metric: paired by launch, or of the quantiles of the paired launches' merged histograms.
+claim_ratio <- function(results, pair, column) {
+  columns <- c("threads", setdiff(CELL_COLUMNS, "counters"))
+  ratio <- allocator_ratio(pair, PUBLISHED_PAIR[1], PUBLISHED_PAIR[2], column, columns)
+  if (ratio$launches > 0 || !column %in% names(LATENCY_P)) return(ratio)
+  above <- pair[pair$allocator == PUBLISHED_PAIR[1], , drop = FALSE]
+  below <- pair[pair$allocator == PUBLISHED_PAIR[2], , drop = FALSE]
+  pairs <- pair_rows(above, below, columns)
+  merged_interval(results, above$key[pairs$a], LATENCY_P[[column]], below$key[pairs$b])
+}
+
 #' One line of the comparison: a claim in one cell.
 #' @return data.frame claim, metric, reading, setting, published, value, low, high, launches, verdict, note
-compare_claim <- function(metric, cell, claims, wanted) {
+compare_claim <- function(results, metric, cell, claims, wanted) {
   id <- metric$claim
   published <- published_value(claims, id, PUBLISHED_PAIR[1]) / published_value(claims, id, PUBLISHED_PAIR[2])
   rows <- ok_rows(cell$rows)
   pair <- rows[rows$allocator %in% PUBLISHED_PAIR, , drop = FALSE]
-  ratio <- allocator_ratio(pair, PUBLISHED_PAIR[1], PUBLISHED_PAIR[2], metric$column,
-                           c("threads", setdiff(CELL_COLUMNS, "counters")))
+  ratio <- claim_ratio(results, pair, metric$column)
   conditions <- if (nrow(pair) > 0) differing_conditions(pair, wanted, cell$reading) else character()
-  verdict <- verdict_ratio(published, ratio, conditions, unmeasured_reason(pair, metric$column))
+  if (ratio$method == "merged") conditions <- c(conditions, "quantile of merged launches")
+  latency <- startsWith(metric$column, "lat_")
+  verdict <- verdict_ratio(published, ratio, conditions,
+                           if (ratio$launches > 0) NA else unmeasured_reason(pair, metric$column),
+                           if (latency) "not yet measured" else "not testable here")
   data.frame(claim = id, metric = metric$metric, reading = cell$reading, setting = cell$setting,
              published = published, value = ratio$value, low = ratio$low, high = ratio$high,
              launches = ratio$launches, verdict = verdict$verdict, note = verdict$note)
@@ -182,13 +198,13 @@ compare_claim <- function(metric, cell, claims, wanted) {
 #' Compare the published table with the data.
 #' @return list(rows, cells, details = a line a claim, reading and setting; verdicts = a line a claim;
 #'   sensitivity = one sentence on what was varied)
-compare_published <- function(runs, claims) {
+compare_published <- function(results, claims) {
   wanted <- published_conditions(claims)
-  rows <- published_rows(runs, wanted)
+  rows <- published_rows(results$runs, wanted)
   cells <- published_cells(rows)
   details <- do.call(rbind, lapply(cells, function(cell) {
     do.call(rbind, lapply(seq_len(nrow(PUBLISHED_METRICS)), function(i) {
-      compare_claim(PUBLISHED_METRICS[i, ], cell, claims, wanted)
+      compare_claim(results, PUBLISHED_METRICS[i, ], cell, claims, wanted)
     }))
   }))
   several <- length(unique(vapply(cells, `[[`, "", "setting"))) > 1

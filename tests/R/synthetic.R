@@ -142,9 +142,12 @@ synthetic_write <- function(dir, contract, rows, hist = character(), matrix = ch
   side <- list(hist.csv = hist, matrix.csv = matrix, metrics.csv = metrics, timeline.csv = character())
   for (name in names(side)) put(name, c(paste(contract[[name]]$column, collapse = ","), side[[name]]))
   put("meta.json", c("{\"command\": \"ak run synthetic\",",
-                     " \"machine\": {\"cpu_model\": \"Synthetic CPU_1 & co, 100% made up\", \"cpus\": 4, \"numa_nodes\": 1,",
-                     "  \"governor\": \"none\", \"thp\": \"madvise\", \"smt\": \"off\"},",
-                     " \"kernel\": \"0.0.0-synthetic\", \"libc\": \"2.36\", \"git_commit\": \"0000000\"}"))
+                     " \"machine\": {\"cpu_model\": \"Synthetic CPU_1 & co, 100% made up\", \"cpus_allowed\": 4, \"cores\": 4,",
+                     "  \"hardware_threads\": 4, \"numa_nodes\": [{\"node\": 0}], \"memory_bytes\": 8589934592,",
+                     "  \"governor\": null, \"thp\": \"madvise\", \"smt\": \"off\", \"hypervisor\": true,",
+                     "  \"kernel\": \"0.0.0-synthetic\", \"libc\": \"glibc 2.36\"},",
+                     " \"machine_unknown\": {\"governor\": \"no such file: 50% of machines_here have none\"},",
+                     " \"suite\": {\"git_commit\": \"0123456789abcdef\"}}"))
 }
 
 synthetic_fastpath <- function(columns, cpus, reps) {

@@ -85,3 +85,26 @@ test_that("quantiles of a histogram need 100 samples beyond", {
   expect_equal(sum(twice$count), 20000)
   expect_equal(nrow(twice), 10)
 })
+
+test_that("a quantile that no launch can give comes from merged launches, with an interval over launches", {
+  dir <- local_folder()
+  rows <- list()
+  hist <- character()
+  for (allocator in c("jemalloc", "mimalloc")) for (rep in 1:6) {
+    row <- plain_row(allocator = allocator, rep = rep, row_id = paste0(allocator, rep))
+    rows <- c(rows, list(row))
+    tail <- if (allocator == "mimalloc") 200 + rep else 400 + 2 * rep
+    hist <- c(hist, sprintf("%s,malloc,%.3f,%.3f,%d", row$row_id, c(49, tail - 1), c(50, tail), c(29900, 100)))
+  }
+  results <- read_rows(dir, rows, hist = hist)
+  own <- results$runs[results$runs$allocator == "mimalloc", ]
+  interval <- latency_interval(results, own, "lat_p999_ns")
+  expect_equal(interval$method, "merged")
+  expect_equal(interval$launches, 6)
+  expect_true(interval$value >= 201 && interval$value <= 206)
+  expect_true(interval$low <= interval$value && interval$high >= interval$value)
+  expect_true(is.na(latency_interval(results, own[1:3, ], "lat_p9999_ns")$value))
+  ratio <- claim_ratio(results, results$runs, "lat_p999_ns")
+  expect_equal(ratio$value, 0.5)
+  expect_equal(c(ratio$low, ratio$high), c(0.5, 0.5))
+})

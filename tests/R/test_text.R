@@ -47,7 +47,7 @@ test_that("numbers print with three significant digits, bounds with the value's 
   expect_equal(interval_tex(interval_of(1.23, 1.2, 1.256)), "[1.20, 1.26]")
   expect_equal(published_text(c(4.12, 1420, 0.5)), c("4.12", "1420", "0.5"))
   expect_equal(launches_text(c(8, 7, NA, 8)), "7--8")
-  expect_equal(launches_text(integer()), "none")
+  expect_equal(launches_text(integer()), "0")
 })
 
 paper <- readLines(file.path(suite, "paper", "paper.tex"))

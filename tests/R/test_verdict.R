@@ -44,7 +44,7 @@ published_like <- function(ratio = 1.236, cpus = 64, ops = 1e7, versions = c("5.
 #' The throughput claim's verdict on such rows.
 throughput_verdict <- function(...) {
   results <- read_rows(local_folder(), published_like(...), "paper")
-  compare_published(results$runs, claims)$verdicts[1, ]
+  compare_published(results, claims)$verdicts[1, ]
 }
 
 test_that("the full conditions with several live sets can reproduce", {
@@ -77,21 +77,21 @@ test_that("another version is a condition, a build suffix is not", {
 
 test_that("the weakest verdict over live sets stands", {
   results <- read_rows(local_folder(), c(published_like(live = 300), published_like(ratio = 0.9, live = 1000)), "paper")
-  verdict <- compare_published(results$runs, claims)$verdicts[1, ]
+  verdict <- compare_published(results, claims)$verdicts[1, ]
   expect_equal(verdict$verdict, "not reproduced")
   expect_match(verdict$note, "depends on reading and live set")
 })
 
 test_that("a metric that is empty on ok rows is not testable here, with the rows' own reason", {
   results <- read_rows(local_folder(), published_like(), "paper")
-  verdicts <- compare_published(results$runs, claims)$verdicts
+  verdicts <- compare_published(results, claims)$verdicts
   expect_equal(verdicts$verdict[verdicts$claim == "paper.l3"], "not testable here")
   expect_match(verdicts$note[verdicts$claim == "paper.l3"], "no hardware counters")
 })
 
 test_that("a fixed total divided among threads is told from the same number per thread", {
   results <- read_rows(local_folder(), c(published_like(ops = 640000), published_like(ops = 10000)), "paper")
-  cells <- compare_published(results$runs, claims)$cells
+  cells <- compare_published(results, claims)$cells
   expect_equal(vapply(cells, `[[`, "", "reading"), c("thread", "total"))
 })
 
@@ -101,7 +101,7 @@ test_that("failed rows alone are not yet measured", {
     row
   })
   results <- read_rows(local_folder(), rows, "paper")
-  expect_equal(compare_published(results$runs, claims)$verdicts$verdict, rep("not yet measured", 4))
+  expect_equal(compare_published(results, claims)$verdicts$verdict, rep("not yet measured", 4))
 })
 
 test_that("every verdict is in the vocabulary", {
