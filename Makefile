@@ -7,6 +7,8 @@ include config.mk
 MAKEFLAGS += --no-builtin-rules
 
 B := $(BUILD)
+# V=1 shows the commands.
+Q := $(if $(V),,@)
 SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # -fno-builtin: gcc may otherwise delete or merge malloc/free pairs, the very thing under test.
 CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) $(SAN) -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc \
@@ -33,7 +35,7 @@ LIBS_papi   := -lpapi
 LIBS_likwid := -llikwid
 CFLAGS_likwid := -DLIKWID_PERFMON
 
-LIBS_HARNESS := -lhwloc -lnuma -ljansson -lpthread -ldl -lm
+LIBS_HARNESS := -lhwloc -ljansson -lpthread -ldl -lm
 LIBS_RUNNER  := -linih $(LIBS_HARNESS)
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
@@ -56,69 +58,148 @@ $(shell mkdir -p $(B)/obj && printf '%s\n' '$(FLAGS_TEXT)' | cmp -s - $(FLAGS_ST
 
 $(B)/obj/%.o: %.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -c $< -o $@
+	$(if $(V),,@echo "  CC $@")
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
 $(HARNESS_LIB): $(call obj,$(HARNESS_SRC))
 	@rm -f $@
-	ar rcs $@ $^
+	$(if $(V),,@echo "  AR $@")
+	$(Q)ar rcs $@ $^
 
 $(B)/kernels/%: $(B)/obj/kernels/%.o $(HARNESS_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -rdynamic $< $(HARNESS_LIB) $(LIBS_HARNESS) $(LDFLAGS) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(HARNESS_LIB) $(LIBS_HARNESS) $(LDFLAGS) -o $@
 
 $(B)/counters/%.so: kernels/counters/%.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $(CFLAGS_$*) -fPIC -shared $< $(LIBS_$*) $(LDFLAGS) -MF $(B)/obj/counters-$*.d -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$*) -fPIC -shared $< $(LIBS_$*) $(LDFLAGS) -MF $(B)/obj/counters-$*.d -o $@
 
 $(B)/bin/ak: $(RUNNER_OBJ) $(HARNESS_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -rdynamic $(RUNNER_OBJ) $(HARNESS_LIB) $(LIBS_RUNNER) $(LDFLAGS) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $(RUNNER_OBJ) $(HARNESS_LIB) $(LIBS_RUNNER) $(LDFLAGS) -o $@
 
 $(B)/bin/ak-launch: $(B)/obj/experiments/launcher/launch.o
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -o $@
 
 # tlfl and its variants: the same sources, one set of flags each (allocators/tlfl/variants.mk).
 # Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own.
 TLFL_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) -fPIC -shared
 $(B)/lib/libtlfl.so: $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(TLFL_BUILD) $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(TLFL_BUILD) $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
 
 $(B)/lib/libtlfl-%.so: $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(TLFL_BUILD) $(TLFL_FLAGS_$*) $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(TLFL_BUILD) $(TLFL_FLAGS_$*) $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
 
 $(B)/lib/libbump.so: allocators/bump/bump.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
 
 # ---- tests -----------------------------------------------------------------------------------
 RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -rdynamic $< $(RUNNER_TESTABLE) $(HARNESS_LIB) -lcmocka $(LIBS_RUNNER) $(LDFLAGS) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(RUNNER_TESTABLE) $(HARNESS_LIB) -lcmocka $(LIBS_RUNNER) $(LDFLAGS) -o $@
 
 $(B)/tests/conformance/%: tests/conformance/%.c $(wildcard tests/conformance/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) $< -lpthread -ldl $(LDFLAGS) -MF $(B)/obj/conformance-$*.d -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $< -lpthread -ldl $(LDFLAGS) -MF $(B)/obj/conformance-$*.d -o $@
 
 $(B)/tests/tlfl/%: tests/tlfl/%.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
 
-.PHONY: tests unit-tests
+.PHONY: tests unit-tests tlfl-tests counters
 tests: all $(TEST_BINS)
 unit-tests: $(UNIT_TESTS:%=$(B)/tests/unit/%)
+tlfl-tests: $(TLFL_TESTS:%=$(B)/tests/tlfl/%)
+counters: $(BACKEND_SO)
 
-.PHONY: check
+.PHONY: check check-long
 check: deps ## install what is missing, build, run every test (under 15 minutes on 2 cores)
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory -j2 tests
 	@BUILD=$(B) CC=$(CC) tests/run.sh
+
+check-long: check ## the same, then the long campaigns
+	@BUILD=$(B) CC=$(CC) tests/long.sh
+
+# ---- measure ---------------------------------------------------------------------------------
+AK := $(B)/bin/ak
+comma := ,
+empty :=
+commas = $(subst $(empty) ,$(comma),$(strip $(1)))
+PIPELINE := paper contention fastpath falseshare remote latency
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
 	@experiments/deps.sh
+
+.PHONY: reproduce
+reproduce: deps ## build, run the paper's sweeps, fit, plot, build paper/paper.pdf (PRESET=quick or paper)
+	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory pipeline
+
+# Every sweep of the pipeline into a folder of its own; one that is there already is resumed. Failed rows do not stop
+# the others: they are rows, and the paper counts them. The status of the whole is theirs.
+.PHONY: pipeline
+pipeline:
+	@experiments/pipeline.sh $(AK) $(PRESET) $(RESULTS) $(PIPELINE)
+
+.PHONY: smoke
+smoke: all ## the whole pipeline, small (under 1 minute once built)
+	@rm -rf $(B)/smoke
+	@mkdir -p $(B)/smoke/paper && cp paper/*.tex paper/*.bib paper/*.csv $(B)/smoke/paper/
+	@PAPER=$(B)/smoke/paper experiments/pipeline.sh $(AK) smoke $(B)/smoke/results $(PIPELINE)
+
+.PHONY: sweep
+sweep: all ## a sweep: SWEEP=contention THREADS="1 2 4" ALLOCATORS="glibc tlfl" OUT=results/x
+	$(AK) run $(SWEEP) --preset $(PRESET) --threads $(call commas,$(THREADS)) --allocators $(call commas,$(ALLOCATORS)) --out $(OUT)
+
+.PHONY: paper
+paper: ## build paper/paper.pdf from RESULTS=results/reproduce
+	@analysis/paper.sh $(RESULTS)
+
+# ---- habits ----------------------------------------------------------------------------------
+.PHONY: help
+help: ## every target, one line each
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | sort | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+.PHONY: format
+format: ## clang-format over all C files
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+.PHONY: lint
+lint: ## clang-tidy, cppcheck, shellcheck, lintr, where installed
+	@tests/lint.sh
+
+.PHONY: install
+install: all ## install below PREFIX (DESTDIR is honoured)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/alloc-kernels/kernels \
+	  $(DESTDIR)$(PREFIX)/lib/alloc-kernels/counters/groups $(DESTDIR)$(PREFIX)/share/alloc-kernels/experiments/presets
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(KERNEL_BINS) $(DESTDIR)$(PREFIX)/lib/alloc-kernels/kernels/
+	install -m 755 $(BACKEND_SO) $(DESTDIR)$(PREFIX)/lib/alloc-kernels/counters/
+	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(DESTDIR)$(PREFIX)/lib/alloc-kernels/counters/groups/
+	install -m 644 allocators/registry.ini $(DESTDIR)$(PREFIX)/share/alloc-kernels/
+	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md $(DESTDIR)$(PREFIX)/share/alloc-kernels/experiments/
+	install -m 644 $(wildcard experiments/presets/*.ini) $(DESTDIR)$(PREFIX)/share/alloc-kernels/experiments/presets/
+
+.PHONY: clean
+clean: ## remove what was built (results stay)
+	rm -rf $(B) paper/generated paper/paper.pdf
 
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

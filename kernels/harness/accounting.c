@@ -18,7 +18,7 @@ struct thread_account account_now(void)
     struct timespec cpu;
     char text[128];
 
-    if (file_read("/proc/thread-self/schedstat", text, sizeof text) > 0) {
+    if (proc_read("/proc/thread-self/schedstat", text, sizeof text) > 0) {
         char *second = strchr(text, ' ');
         if (second != NULL) {
             a.run_delay_ns = (int64_t)strtoull(second, NULL, 10);
@@ -59,7 +59,7 @@ struct machine_account machine_account_now(void)
     struct machine_account a = { 0 };
     char text[256];
 
-    if (file_read("/proc/stat", text, sizeof text) <= 0 || strncmp(text, "cpu ", 4) != 0)
+    if (proc_read("/proc/stat", text, sizeof text) <= 0 || strncmp(text, "cpu ", 4) != 0)
         return a;
     char *at = text + 4;
     for (unsigned i = 0; i < 8; i++) {
@@ -74,5 +74,5 @@ struct machine_account machine_account_now(void)
 double load_one_minute(void)
 {
     char text[128];
-    return file_read("/proc/loadavg", text, sizeof text) > 0 ? strtod(text, NULL) : -1.0;
+    return proc_read("/proc/loadavg", text, sizeof text) > 0 ? strtod(text, NULL) : -1.0;
 }

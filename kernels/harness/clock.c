@@ -7,6 +7,7 @@
 #endif
 
 #define CALIBRATION_NS 10000000u
+#define READING_TRIES  16
 #define OVERHEAD_PAIRS 4095
 
 struct clock_facts clock_facts;
@@ -22,13 +23,29 @@ static bool tsc_is_invariant(void)
 #endif
 }
 
+/* Both clocks at one moment: the reading of the system clock must not take long, or the thread was preempted
+ * between the two; of a few tries the tightest counts. */
+static void clocks_read(uint64_t *raw, uint64_t *ticks)
+{
+    uint64_t best = UINT64_MAX;
+    for (unsigned i = 0; i < READING_TRIES; i++) {
+        uint64_t before = clock_raw_ns(), now = clock_stop(), after = clock_raw_ns();
+        if (after - before < best) {
+            best = after - before;
+            *raw = before + best / 2;
+            *ticks = now;
+        }
+    }
+}
+
 static void clock_calibrate(void)
 {
-    uint64_t raw = clock_raw_ns(), ticks = clock_stop(), raw_now;
-    do
-        raw_now = clock_raw_ns();
-    while (raw_now - raw < CALIBRATION_NS);
-    clock_facts.ns_per_tick = (double)(raw_now - raw) / (double)(clock_stop() - ticks);
+    uint64_t raw, ticks, raw_now, ticks_now;
+    clocks_read(&raw, &ticks);
+    while (clock_raw_ns() - raw < CALIBRATION_NS)
+        ;
+    clocks_read(&raw_now, &ticks_now);
+    clock_facts.ns_per_tick = (double)(raw_now - raw) / (double)(ticks_now - ticks);
 }
 
 static void step_note(uint64_t ticks)

@@ -29,11 +29,11 @@ static void machine_identify(char out[17])
     static char text[8192];
     uint64_t hash = 0xcbf29ce484222325u;
 
-    if (file_read("/etc/machine-id", text, sizeof text) > 0)
+    if (proc_read("/etc/machine-id", text, sizeof text) > 0)
         hash = fnv1a(hash, text);
     else if (gethostname(text, sizeof text) == 0)
         hash = fnv1a(hash, text);
-    if (file_read("/proc/cpuinfo", text, sizeof text) > 0) {
+    if (proc_read("/proc/cpuinfo", text, sizeof text) > 0) {
         char *model = strstr(text, "model name");
         if (model != NULL) {
             model[strcspn(model, "\n")] = '\0';

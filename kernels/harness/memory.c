@@ -45,7 +45,7 @@ void ak_unmap(void *memory, size_t bytes)
     munmap(memory, bytes ? bytes : PAGE_BYTES);
 }
 
-long file_read(const char *path, char *buffer, size_t size)
+long proc_read(const char *path, char *buffer, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -73,7 +73,7 @@ struct resident resident_now(void)
     static char text[4096];
     struct resident now = { 0 };
 
-    if (file_read("/proc/self/smaps_rollup", text, sizeof text) <= 0) {
+    if (proc_read("/proc/self/smaps_rollup", text, sizeof text) <= 0) {
         snprintf(reason, sizeof reason, "/proc/self/smaps_rollup: %s", errno ? strerror(errno) : "empty");
         return now;
     }
@@ -98,7 +98,7 @@ const char *resident_reason(void)
 uint64_t resident_high_water(void)
 {
     static char text[4096];
-    if (file_read("/proc/self/status", text, sizeof text) <= 0)
+    if (proc_read("/proc/self/status", text, sizeof text) <= 0)
         return 0;
     int64_t peak = kilobytes_of(text, "VmHWM:");
     return peak > 0 ? (uint64_t)peak : 0;
@@ -115,7 +115,7 @@ int memory_policy(const char *policy, char *why, size_t why_size)
 
     if (strcmp(policy, "interleave") == 0) {
         char list[512];
-        if (file_read("/sys/devices/system/node/has_memory", list, sizeof list) <= 0) {
+        if (proc_read("/sys/devices/system/node/has_memory", list, sizeof list) <= 0) {
             snprintf(why, why_size, "--numa interleave: /sys/devices/system/node/has_memory cannot be read");
             return -1;
         }

@@ -26,6 +26,6 @@ uint64_t resident_high_water(void);
 int memory_policy(const char *policy, char *why, size_t why_size);
 
 /* Read a file of /proc or /sys into `buffer` (terminated): its length, or -1. No allocation. */
-long file_read(const char *path, char *buffer, size_t size);
+long proc_read(const char *path, char *buffer, size_t size);
 
 #endif

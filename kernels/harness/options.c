@@ -253,9 +253,13 @@ int options_parse(int argc, char **argv)
                 *c = '_';
 
         bool is_flag = false;
-        for (unsigned f = 0; f < FLAGS && equals == NULL; f++)
+        for (unsigned f = 0; f < FLAGS; f++)
             if (strcmp(flags[f].name, name) == 0)
                 *flags[f].flag = is_flag = true;
+        if (is_flag && equals != NULL) {
+            fprintf(stderr, "%s: --%s takes no value\n", kernel.name, name);
+            return EXIT_USAGE;
+        }
         if (is_flag)
             continue;
 

@@ -41,7 +41,7 @@ static int weight_line(const char *line, uint32_t *size, double *weight)
 
 static int file_load(const char *path, struct weighted *entry, size_t *count, char *text, char *why, size_t why_size)
 {
-    long length = file_read(path, text, FILE_BYTES);
+    long length = proc_read(path, text, FILE_BYTES);
     if (length < 0 || (size_t)length == FILE_BYTES - 1) {
         snprintf(why, why_size, "%s: %s", path, length < 0 ? strerror(errno) : "longer than 1 MiB");
         return EXIT_USAGE;

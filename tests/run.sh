@@ -1,0 +1,105 @@
+#!/bin/sh
+# run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
+#
+# Groups: unit sanitized conformance programs tlfl R e2e (all without arguments). What was skipped is listed with its
+# reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
+# The output of each test program is kept in $BUILD/test-logs/.
+set -u
+
+cd "$(dirname "$0")/.." || exit 3
+BUILD=${BUILD:-build}
+export BUILD
+case $BUILD in /*) build=$BUILD ;; *) build=$PWD/$BUILD ;; esac
+logs=$build/test-logs
+mkdir -p "$logs"
+results=$logs/results
+: > "$results"
+limit=600 # seconds for one test program
+
+# one NAME COMMAND...: run it, keep its output, add its TAP lines to the results.
+one() {
+  name=$1
+  shift
+  log=$logs/$(printf '%s' "$name" | tr '/ ' '__').log
+  printf '%s\n' "$name"
+  timeout -k 10 "$limit" "$@" > "$log" 2>&1 < /dev/null
+  code=$?
+  awk -v name="$name" -v code="$code" '
+    /^1\.\.[0-9]+/ { plan = substr($0, 4) + 0; planned = 1 }
+    /^not ok/      { failed++; seen++; print "FAIL " name ": " $0; next }
+    /^ok/          { seen++
+                     if (toupper($0) ~ /# *SKIP/) { print "SKIP " name ": " $0 } else { print "PASS " name ": " $0 } }
+    END {
+      if (code == 124 || code == 137) print "FAIL " name ": ran past its time limit"
+      else if (code != 0 && failed == 0) print "FAIL " name ": ended with status " code
+      else if (!planned || seen < plan) print "FAIL " name ": printed " seen + 0 " of " plan + 0 " results"
+      else if (code == 0 && failed > 0) print "FAIL " name ": ended with status 0 in spite of failures"
+    }' "$log" >> "$results"
+}
+
+unit() {
+  for t in "$build"/tests/unit/*; do
+    [ -x "$t" ] && [ -f "$t" ] && one "unit/${t##*/}" env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
+  done
+}
+
+# The same unit tests with AddressSanitizer and UndefinedBehaviorSanitizer, in a build folder of their own.
+sanitized() {
+  if ! make --no-print-directory -j2 BUILD="$BUILD/asan" SANITIZE=address,undefined unit-tests tlfl-tests counters \
+      > "$logs/asan-build.log" 2>&1; then
+    echo "FAIL sanitized: does not build, see $logs/asan-build.log" >> "$results"
+    return
+  fi
+  for t in "$build"/asan/tests/unit/*; do
+    [ -x "$t" ] && [ -f "$t" ] && one "asan/${t##*/}" env CMOCKA_MESSAGE_OUTPUT=TAP ASAN_OPTIONS=detect_leaks=0 "$t"
+  done
+  for t in "$build"/asan/tests/tlfl/*; do
+    [ -x "$t" ] && [ -f "$t" ] && one "asan/tlfl/${t##*/}" env ASAN_OPTIONS=detect_leaks=0 "$t"
+  done
+}
+
+# Each conformance test under the C library's malloc, as a check of the test itself, and under every build of tlfl.
+conformance() {
+  for t in "$build"/tests/conformance/*; do
+    { [ -x "$t" ] && [ -f "$t" ]; } || continue
+    one "conformance/${t##*/} glibc" "$t"
+    for lib in "$build"/lib/libtlfl*.so; do
+      one "conformance/${t##*/} $(basename "$lib" .so)" env LD_PRELOAD="$lib" "$t"
+    done
+  done
+}
+
+# Real programs, preloaded.
+programs() {
+  for lib in "$build"/lib/libtlfl*.so; do
+    one "programs $(basename "$lib" .so)" tests/conformance/programs.sh "$lib"
+  done
+}
+
+tlfl() {
+  for t in "$build"/tests/tlfl/*; do
+    [ -x "$t" ] && [ -f "$t" ] && one "tlfl/${t##*/}" "$t"
+  done
+}
+
+R() {
+  one R Rscript tests/R/run.R
+}
+
+e2e() {
+  for t in tests/e2e/*.sh; do
+    one "${t#tests/}" sh "$t"
+  done
+}
+
+for group in ${*:-unit sanitized conformance programs tlfl R e2e}; do
+  case $group in
+    unit | sanitized | conformance | programs | tlfl | R | e2e) "$group" ;;
+    *) echo "run.sh: no group '$group'; there are unit sanitized conformance programs tlfl R e2e" >&2; exit 2 ;;
+  esac
+done
+
+grep '^SKIP' "$results"
+grep '^FAIL' "$results"
+awk '/^PASS/ { p++ } /^FAIL/ { f++ } /^SKIP/ { s++ }
+  END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' "$results"
