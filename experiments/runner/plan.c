@@ -10,6 +10,12 @@
 #define ROUGH_NS_PER_OP     400.0
 #define ROUGH_NS_PER_LAUNCH 60e6
 
+/* An allocator that never frees is planned only where its blocks fit into this. It touches the head of each block. */
+#define NEVER_FREES_BYTES_MAX (2.0 * 1024 * 1024 * 1024)
+#define NEVER_FREES_PASSES    5 /* warm-up and four passes */
+#define NEVER_FREES_HEAD      16
+#define NEVER_FREES_PAGE      4096
+
 #define AXES_MAX 64
 #define SEED_MASK 0x7fffffffu /* seeds fit R's integers */
 
@@ -200,6 +206,36 @@ static bool gather_axes(struct expansion *x)
 
 /* ---- allocators of a kernel ---- */
 
+static uint64_t total_ops(const struct block *b, unsigned cpus)
+{
+    uint64_t ops = 0, threads = b->threads ? b->threads : cpus;
+    if (text_uint(block_option(b, "ops"), 0, &ops))
+        return ops * threads;
+    text_uint(block_option(b, "ops_total"), 0, &ops);
+    return ops;
+}
+
+/* Memory that a launch needs under an allocator that never frees, in bytes; 0 where the kernel does not allocate. */
+static double unfreed_bytes(const struct block *b, unsigned cpus)
+{
+    uint64_t size = 0;
+    text_uint(block_option(b, "size_max"), 0, &size);
+    double touched = size + NEVER_FREES_HEAD < NEVER_FREES_PAGE ? (double)(size + NEVER_FREES_HEAD) : NEVER_FREES_PAGE;
+    return b->kernel->no_alloc ? 0 : (double)total_ops(b, cpus) * NEVER_FREES_PASSES * touched;
+}
+
+/* Why an allocator cannot run this block, or NULL. */
+static const char *why_not(struct expansion *x, const struct block *b, const struct allocator *al)
+{
+    if (!allocator_runs_in(al, x->kernel))
+        return arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels", al->name,
+                            x->kernel->name);
+    double bytes = al->frees ? 0 : unfreed_bytes(b, x->cpus);
+    if (bytes > NEVER_FREES_BYTES_MAX)
+        return arena_printf(x->arena, "%s never frees: it would need %.1f GiB", al->name, bytes / 1024 / 1024 / 1024);
+    return NULL;
+}
+
 static bool gather_members(struct expansion *x, struct block *b)
 {
     const struct kernel_info *k = x->kernel;
@@ -221,15 +257,11 @@ static bool gather_members(struct expansion *x, struct block *b)
     b->member = arena_alloc(x->arena, names.count * sizeof *b->member);
     for (size_t i = 0; i < names.count; i++) {
         struct allocator *al = registry_find(x->registry, names.word[i]);
-        const char *skip = NULL;
-        if (!allocator_runs_in(al, k)) {
-            if (s->level != LEVEL_COMMAND_LINE)
-                continue;
-            skip = arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels", al->name,
-                                k->name);
-        } else if (b->threads && b->threads < k->min_threads) {
+        const char *skip = why_not(x, b, al);
+        if (skip && s->level != LEVEL_COMMAND_LINE)
+            continue;
+        if (!skip && b->threads && b->threads < k->min_threads)
             skip = arena_printf(x->arena, "%s needs at least %" PRIu64 " threads", k->name, k->min_threads);
-        }
         b->member[b->members++] = (struct block_member){al, skip};
         if (!words_have(&x->plan->allocators, al->name))
             words_add(x->arena, &x->plan->allocators, al->name);
@@ -247,12 +279,7 @@ static void add_option(struct expansion *x, struct block *b, const char *key, co
 
 static void rough_cost(struct block *b, unsigned cpus)
 {
-    uint64_t ops = 0, threads = b->threads ? b->threads : cpus;
-    text_uint(block_option(b, "ops"), 0, &ops);
-    if (ops)
-        ops *= threads;
-    else
-        text_uint(block_option(b, "ops_total"), 0, &ops);
+    uint64_t ops = total_ops(b, cpus), threads = b->threads ? b->threads : cpus;
     double parallel = threads < cpus ? (double)threads : (double)cpus;
     b->cost_ns = ROUGH_NS_PER_LAUNCH + (double)ops / parallel * ROUGH_NS_PER_OP;
 }
