@@ -121,11 +121,12 @@ $(B)/tests/tlfl/%: tests/tlfl/%.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
 
-.PHONY: tests unit-tests tlfl-tests counters
+.PHONY: tests unit-tests tlfl-tests counters kernels
 tests: all $(TEST_BINS)
 unit-tests: $(UNIT_TESTS:%=$(B)/tests/unit/%)
 tlfl-tests: $(TLFL_TESTS:%=$(B)/tests/tlfl/%)
 counters: $(BACKEND_SO)
+kernels: $(KERNEL_BINS) $(BACKEND_SO)
 
 .PHONY: check check-long
 check: deps ## install what is missing, build, run every test (under 15 minutes on 2 cores)

@@ -72,7 +72,7 @@ static void lines_prepare(struct node *lines, enum line_state state)
         for (unsigned i = 0; i < LINES; i++)
             line_flush(&lines[i]);
     }
-    atomic_thread_fence(memory_order_seq_cst);
+    __sync_synchronize();
     if (state != STATE_MODIFIED)
         lines_walk(lines);
 }

@@ -1,0 +1,47 @@
+#!/bin/sh
+# The harness and the kernels built with ThreadSanitizer: a data race ends a launch with a non-zero status. (The allocators
+# are not: the sanitizer brings its own.) Prints TAP.
+set -u
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root" || exit 3
+tsan=${BUILD:-build}/tsan
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT INT TERM
+count=0
+failed=0
+
+if ! make --no-print-directory -j2 BUILD="$tsan" SANITIZE=thread OPT='-O1 -g' kernels unit-tests > "$log" 2>&1; then
+  echo "1..1"
+  echo "not ok 1 - the suite builds with -fsanitize=thread"
+  tail -n 5 "$log" | sed 's/^/#   /'
+  exit 1
+fi
+
+while read -r program options; do
+  count=$((count + 1))
+  # shellcheck disable=SC2086 # a list of options
+  if timeout 120 "$tsan/$program" $options > "$log" 2>&1; then
+    echo "ok $count - $program $options"
+  elif grep -q 'unexpected memory mapping' "$log"; then
+    echo "ok $count - $program $options # SKIP ThreadSanitizer cannot map its shadow on this kernel"
+  else
+    echo "not ok $count - $program $options"
+    grep -A 8 WARNING "$log" | head -n 20 | sed 's/^/#   /'
+    failed=1
+  fi
+done <<'LIST'
+tests/unit/test_harness
+kernels/null --threads 3 --ops 2000 --counters none
+kernels/churn --threads 3 --ops 2000 --counters none
+kernels/fastpath --threads 2 --ops 2000 --counters none
+kernels/false_active --threads 3 --ops 500 --counters none
+kernels/false_passive --threads 3 --ops 500 --counters none
+kernels/remote_free --threads 4 --ops 2000 --variant rotating --counters none
+kernels/remote_free --threads 4 --ops 2000 --variant one_to_n --counters none
+kernels/remote_free --threads 4 --ops 2000 --variant n_to_one --counters none
+kernels/remote_free --threads 5 --ops 2000 --variant pairs --counters none
+kernels/churn --threads 3 --ops 2000 --counters perf
+LIST
+echo "1..$count"
+exit $failed
