@@ -27,9 +27,9 @@ TLFL_SRC    := $(sort $(wildcard allocators/tlfl/*.c))
 -include allocators/tlfl/variants.mk
 
 # An optional backend is built only where its library is installed; `ak doctor` names what is missing.
-have = $(shell printf '%s\n' '$(1)' 'int main(void){return 0;}' | $(CC) -x c - $(2) -o /dev/null 2>/dev/null && echo yes)
-HAVE_PAPI   := $(call have,\#include <papi.h>,-lpapi)
-HAVE_LIKWID := $(call have,\#include <likwid-marker.h>,-llikwid)
+have = $(shell echo 'int main(void){return 0;}' | $(CC) -x c -include $(1) - $(2) -o /dev/null 2>/dev/null && echo yes)
+HAVE_PAPI   := $(call have,papi.h,-lpapi)
+HAVE_LIKWID := $(call have,likwid-marker.h,-llikwid)
 BACKENDS_BUILT := $(filter-out $(if $(HAVE_PAPI),,papi) $(if $(HAVE_LIKWID),,likwid),$(BACKENDS))
 LIBS_papi   := -lpapi
 LIBS_likwid := -llikwid
