@@ -1,0 +1,217 @@
+/* What a plan promises: counts, seeds, order and ids. */
+#include "test_runner_fixture.h"
+
+#define BASE "kernel = churn, null, share\nallocators = glibc, aa, bb\nthreads = 1, 2\nshare.threads = 2\n"
+
+static size_t count(const struct plan *p, const char *kernel, const char *allocator)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->rows; i++)
+        n += strcmp(p->row[i].block->kernel->name, kernel) == 0 &&
+             (!allocator || strcmp(p->row[i].block->member[p->row[i].member].allocator->name, allocator) == 0);
+    return n;
+}
+
+static void counts(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    assert_true(fixture_plan(x, BASE "live_blocks = 10, 20\nvariant = shared, private\n", "quick", &s, &p));
+    assert_int_equal(p.reps, 3);
+    assert_int_equal(count(&p, "churn", NULL), 2 * 2 * 3 * 3);
+    assert_int_equal(count(&p, "share", NULL), 2 * 3 * 3);
+    assert_int_equal(count(&p, "null", NULL), 2 * 3); /* one allocator is enough for a kernel that has none */
+    assert_int_equal(count(&p, "null", "glibc"), 2 * 3);
+    assert_true(fixture_plan(x, BASE "null.allocators = aa, bb\n", "smoke", &s, &p));
+    assert_int_equal(count(&p, "null", NULL), 2 * 2);
+    assert_int_equal(p.row[0].block->timeout_s, 300);
+}
+
+static void work_is_a_union(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nops = 5, 6\nops_total = 1K\n", "smoke", &s, &p));
+    assert_int_equal(p.rows, 3);
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nops_total = 7\n", "quick", &s, &p));
+    assert_int_equal(p.rows, 3); /* the preset file's ops = 20 does not join in */
+    assert_string_equal(block_option(p.row[0].block, "ops_total"), "7");
+    assert_string_equal(block_option(p.row[0].block, "ops"), "");
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\n", "quick", &s, &p));
+    assert_string_equal(block_option(p.row[0].block, "ops"), "20");
+}
+
+static void sizes(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nsize = 16, 4K\n", "smoke", &s, &p));
+    assert_int_equal(p.rows, 2);
+    assert_string_equal(block_option(&p.block[1], "size_min"), "4096");
+    assert_string_equal(block_option(&p.block[1], "size_max"), "4096");
+    assert_string_equal(block_option(&p.block[1], "size_dist"), "fixed");
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nsize_min = 8\n[smoke]\nsize = 32\n", "smoke", &s, &p));
+    assert_string_equal(block_option(&p.block[0], "size_max"), "32"); /* the later level wins */
+    fixture_write(x, "sizes.txt", "16 1\n");
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nsize_dist = file:sizes.txt\n", "smoke", &s, &p));
+    for (size_t i = 0; i < p.block->options; i++)
+        if (strcmp(p.block->option[i].key, "size_dist") == 0) {
+            assert_string_equal(p.block->option[i].stable, "file:sizes.txt");
+            assert_has(p.block->option[i].value, "file:/tmp/ak-unit-");
+        }
+}
+
+static void seeds(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    assert_true(fixture_plan(x, BASE "reps = 20\n", "quick", &s, &p));
+    for (size_t i = 0; i < p.rows; i++)
+        for (size_t j = 0; j < i; j++) {
+            bool same = p.row[i].block == p.row[j].block && p.row[i].rep == p.row[j].rep;
+            assert_int_equal(same, p.row[i].seed == p.row[j].seed);
+            assert_string_not_equal(p.row[i].row_id, p.row[j].row_id);
+        }
+    for (size_t i = 0; i < p.rows; i++)
+        assert_in_range(p.row[i].seed, 1, INT32_MAX);
+}
+
+/* Repetition outermost; the allocators of a cell next to each other; neither order always the same. */
+static void order(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    size_t first[3] = {0}, moved = 0;
+    assert_true(fixture_plan(x, BASE "reps = 60\n", "quick", &s, &p));
+    for (size_t i = 1; i < p.rows; i++)
+        assert_true(p.row[i].rep >= p.row[i - 1].rep);
+    for (size_t i = 0; i < p.rows; i += p.row[i].block->members) {
+        for (size_t m = 0; m < p.row[i].block->members; m++)
+            assert_ptr_equal(p.row[i + m].block, p.row[i].block);
+        if (p.row[i].block->members == 3)
+            first[p.row[i].member]++;
+        moved += p.row[i].block != &p.block[0];
+    }
+    for (int m = 0; m < 3; m++)
+        assert_in_range(first[m], 30, 90); /* 180 blocks of three: 60 each */
+    assert_true(moved > 60);
+}
+
+static const struct planned *find(const struct plan *p, const char *row_id)
+{
+    for (size_t i = 0; i < p->rows; i++)
+        if (strcmp(p->row[i].row_id, row_id) == 0)
+            return &p->row[i];
+    return NULL;
+}
+
+/* Ids name the cell, not its place: other orders of lists, other allocators beside it, more repetitions. */
+static void ids_are_stable(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p, q;
+    assert_true(fixture_plan(x, BASE "seed = 3\n", "quick", &s, &p));
+    assert_true(fixture_plan(x,
+                             "seed = 3\nthreads = 2, 1\nkernel = share, null, churn\nallocators = cc, bb, glibc, aa\n"
+                             "share.threads = 2\nreps = 4\n",
+                             "quick", &s, &q));
+    for (size_t i = 0; i < p.rows; i++) {
+        const struct planned *same = find(&q, p.row[i].row_id);
+        assert_non_null(same);
+        assert_int_equal(same->rep, p.row[i].rep);
+        assert_int_equal(same->seed, p.row[i].seed);
+    }
+    assert_true(fixture_plan(x, BASE "seed = 4\n", "quick", &s, &q));
+    for (size_t i = 0; i < p.rows; i++)
+        assert_null(find(&q, p.row[i].row_id));
+}
+
+static void same_seed_same_text(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    struct buffer one = {0}, two = {0}, other = {0};
+    assert_true(fixture_plan(x, BASE, "quick", &s, &p));
+    plan_csv(&p, &one);
+    assert_true(fixture_plan(x, BASE, "quick", &s, &p));
+    plan_csv(&p, &two);
+    assert_string_equal(one.data, two.data);
+    assert_true(fixture_plan(x, BASE "seed = 2\n", "quick", &s, &p));
+    plan_csv(&p, &other);
+    assert_string_not_equal(one.data, other.data);
+    buffer_free(&one);
+    buffer_free(&two);
+    buffer_free(&other);
+}
+
+static void what_cannot_run(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    assert_true(fixture_plan(x, "kernel = share\nallocators = aa\nthreads = 1, 2\n", "smoke", &s, &p));
+    assert_int_equal(p.rows, 2);
+    size_t skipped = 0;
+    for (size_t i = 0; i < p.rows; i++)
+        if (p.row[i].block->member[0].skip) {
+            skipped++;
+            assert_has(p.row[i].block->member[0].skip, "at least 2 threads");
+        }
+    assert_int_equal(skipped, 1);
+    assert_true(fixture_plan(x, "kernel = churn, share\nallocators = aa, floor\nthreads = 2\n", "smoke", &s, &p));
+    assert_int_equal(count(&p, "churn", "floor"), 1);
+    assert_int_equal(count(&p, "share", "floor"), 0); /* the registry keeps it out */
+    assert_true(fixture_sweep(x, "kernel = churn, share\nallocators = aa\nthreads = 2\n", "smoke", &s));
+    sweep_override(&x->arena, &s, "allocators", "floor");
+    assert_true(plan_make(&x->arena, &s, &x->kernels, &x->registry, 4, &p, &x->fault));
+    assert_int_equal(count(&p, "share", "floor"), 1); /* asked for by name: planned, with the reason */
+    for (size_t i = 0; i < p.rows; i++)
+        if (strcmp(p.row[i].block->kernel->name, "share") == 0)
+            assert_has(p.row[i].block->member[0].skip, "does not run in share");
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa, floor\nops = 1G\n", "smoke", &s, &p));
+    assert_int_equal(count(&p, "churn", "floor"), 0); /* would need terabytes */
+}
+
+static void own_threads(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    assert_true(fixture_plan(x, "kernel = c2c\nallocators = aa, bb\nthreads = 1, 2, 4\n", "smoke", &s, &p));
+    assert_int_equal(p.rows, 1);
+    assert_int_equal(p.block[0].threads, 0);
+    assert_string_equal(block_option(&p.block[0], "threads"), "");
+}
+
+static void too_large(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    struct buffer text = {0};
+    buffer_addf(&text, "kernel = churn\nallocators = aa\nreps = 100000\nthreads = 1");
+    for (int i = 2; i < 40; i++)
+        buffer_addf(&text, ", %d", i);
+    buffer_addf(&text, "\n");
+    assert_false(fixture_plan(x, text.data, "smoke", &s, &p));
+    assert_int_equal(x->fault.code, AK_USAGE);
+    assert_has(x->fault.text, "expected at most 1000000");
+    buffer_free(&text);
+}
+
+int main(void)
+{
+#define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
+    const struct CMUnitTest tests[] = {
+        WITH(counts),         WITH(work_is_a_union),     WITH(sizes),           WITH(seeds),       WITH(order),
+        WITH(ids_are_stable), WITH(same_seed_same_text), WITH(what_cannot_run), WITH(own_threads), WITH(too_large),
+    };
+    return cmocka_run_group_tests_name("runner_plan", tests, NULL, NULL);
+}
