@@ -308,8 +308,10 @@ static void put_memory(void)
     int64_t usable = (int64_t)launch.usable_peak->usable;
     put_int("usable_peak_bytes", usable);
     put_metric("rss_internal_bytes", "bytes", json_integer(usable - live), NULL);
-    put_metric("rss_external_bytes", "bytes", json_integer(overhead - (usable - live)), NULL);
-    put_metric("rss_metadata_bytes", "bytes", json_null(), "part of rss_external_bytes: only the allocator itself can tell it apart");
+    int64_t metadata = launch.metadata, rest = overhead - (usable - live);
+    put_metric("rss_external_bytes", "bytes", json_integer(metadata < 0 ? rest : rest - metadata), NULL);
+    put_metric("rss_metadata_bytes", "bytes", metadata < 0 ? json_null() : json_integer(metadata),
+               metadata < 0 ? "this allocator does not say; part of rss_external_bytes" : NULL);
 }
 
 static json_t *timeline_json(void)

@@ -308,7 +308,7 @@ static int column_and(char *text, char mark, char **rest, const char *form, cons
 static int parse_column(struct group *g, char *rest, const struct place *at)
 {
     static const char form[] = "column NAME = FORMULA | MEANING";
-    char *formula = NULL, why[FORMULA_WHY_MAX] = "";
+    char *formula = rest, why[FORMULA_WHY_MAX] = "";
     int column = column_and(rest, '=', &formula, form, at);
     if (column < 0)
         return column;
@@ -339,7 +339,7 @@ static int parse_column(struct group *g, char *rest, const struct place *at)
 
 static int parse_absent(struct group *g, char *rest, const struct place *at)
 {
-    char *reason = NULL;
+    char *reason = rest;
     int column = column_and(rest, '|', &reason, "absent NAME | REASON", at);
     if (column < 0)
         return column;

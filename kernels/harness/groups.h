@@ -5,8 +5,8 @@
  *
  *   family NAME             as the file is called
  *   what TEXT               one line
- *   match KEY=VALUE ...     all keys of a line must hold, any line suffices. Keys: vendor (as in /proc/cpuinfo),
- *                           family, model, implementer, part; numbers may be lists and ranges
+ *   match KEY=VALUE ...     all keys of a line must hold, any line suffices. Keys: vendor (as in
+ *                           /proc/cpuinfo), family, model, implementer, part; numbers may be lists and ranges
  *                           (0x10-0x1f,0x60). `match any`: the family where no other one fits. `match
  *                           always`: added to whatever family fits.
  *   event NAME DIALECT=SPELLING ...

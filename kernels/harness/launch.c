@@ -394,7 +394,7 @@ static int threads_start(char *why, size_t why_size)
     return 0;
 }
 
-int launch_run(char *why, size_t why_size)
+int launch_run(const struct provenance *served_by, char *why, size_t why_size)
 {
     passes = param_word("passes");
     launch.ran_throughput = pass_wanted("throughput");
@@ -433,7 +433,9 @@ int launch_run(char *why, size_t why_size)
     if (launch.ran_memory)
         for (uint64_t i = 0; i < param_int("mem_steps"); i++)
             look_and_keep();
-    look(); /* verified */
+    barrier_wait(&gate); /* verified, nothing freed yet */
+    launch.metadata = launch.no_alloc ? -1 : provenance_metadata(served_by, param_word("metadata_call"));
+    barrier_wait(&gate);
     look_and_keep();
     struct timespec settle = { (time_t)(param_int("settle_ms") / 1000), (long)(param_int("settle_ms") % 1000) * 1000000 };
     while (nanosleep(&settle, &settle) != 0 && errno == EINTR)

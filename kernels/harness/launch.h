@@ -12,6 +12,7 @@
 #include "accounting.h"
 #include "kernel.h"
 #include "memory.h"
+#include "provenance.h"
 #include "sampler.h"
 #include "topology.h"
 
@@ -53,15 +54,16 @@ struct launch {
     unsigned samples;
     const struct sample *rss_peak, *live_peak, *usable_peak; /* into timeline; NULL where unknown */
     uint64_t high_water;
+    int64_t  metadata;  /* bytes, by the allocator's own word with the live set in place; -1: unknown */
 };
 
 extern struct launch launch;
 
 /* Ops of one timed batch of this kernel. */
 uint64_t launch_grain(void);
-/* Run all passes that --passes names. 0, or 3 with `why` where threads cannot be had. A failed verification is no
+/* Run all passes that --passes names, with the provenance of what serves. 0, or 3 with `why` where threads cannot be had. A failed verification is no
  * error here: it stands in launch.failure. */
-int launch_run(char *why, size_t why_size);
+int launch_run(const struct provenance *served_by, char *why, size_t why_size);
 
 /* What ak_metric and ak_matrix collected. */
 struct metric { char name[48], unit[16], reason[128]; double value; bool known; };

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     }
     if (counters_choose(param_word("counters"), launch.threads, why) != 0)
         return refuse(why, EXIT_ENVIRONMENT);
-    if ((rc = launch_run(why, sizeof why)) != 0)
+    if ((rc = launch_run(&id.provenance, why, sizeof why)) != 0)
         return refuse(why, rc);
 
     bool failed = launch.failure[0] != '\0';

@@ -33,6 +33,7 @@ static const struct param common[] = {
     { "counters", PARAM_WORD, "auto", "", 0, 0, "auto|papi|likwid|perf|sim|none", "counter backend" },
     { "expect", PARAM_WORD, "", "", 0, 0, NULL, "object that must serve malloc: a path, or libc" },
     { "version_call", PARAM_WORD, "", "", 0, 0, NULL, "how to read the allocator's version" },
+    { "metadata_call", PARAM_WORD, "", "", 0, 0, NULL, "how to ask the allocator what its own books take" },
 };
 #define COMMON (sizeof common / sizeof common[0])
 

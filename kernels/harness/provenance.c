@@ -63,6 +63,31 @@ static int build_id_visit(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
+typedef int (*mallctl_fn)(const char *, void *, size_t *, void *, size_t);
+
+int64_t provenance_metadata(const struct provenance *p, const char *how)
+{
+    int64_t bytes = -1;
+    void *object = how[0] ? dlopen(p->path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (object == NULL)
+        return -1;
+    if (strncmp(how, "stat:", 5) == 0) {
+        size_t (*ask)(const char *) = (size_t(*)(const char *))dlsym(object, how + 5);
+        if (ask != NULL && ask("metadata") != (size_t)-1)
+            bytes = (int64_t)ask("metadata");
+    } else if (strncmp(how, "mallctl:", 8) == 0) {
+        /* jemalloc's statistics are of the last epoch; writing one makes them new. */
+        mallctl_fn ask = (mallctl_fn)dlsym(object, "mallctl");
+        uint64_t epoch = 1;
+        size_t value = 0, length = sizeof value, epoch_length = sizeof epoch;
+        if (ask != NULL && ask("epoch", &epoch, &epoch_length, &epoch, sizeof epoch) == 0 &&
+            ask(how + 8, &value, &length, NULL, 0) == 0)
+            bytes = (int64_t)value;
+    }
+    dlclose(object);
+    return bytes;
+}
+
 /* The version by the library's own call; symbols are looked up in that object alone. */
 static void version_ask(struct provenance *p, const char *how)
 {
@@ -89,8 +114,7 @@ static void version_ask(struct provenance *p, const char *how)
         if (v > 0)
             snprintf(out, size, "%d.%d.%d", v / 100, v / 10 % 10, v % 10);
     } else if (strncmp(how, "mallctl:", 8) == 0) {
-        int (*ask)(const char *, void *, size_t *, void *, size_t) =
-            (int (*)(const char *, void *, size_t *, void *, size_t))dlsym(object, "mallctl");
+        mallctl_fn ask = (mallctl_fn)dlsym(object, "mallctl");
         const char *text = NULL;
         size_t length = sizeof text;
         if (ask != NULL && ask(argument, &text, &length, NULL, 0) == 0 && text != NULL)

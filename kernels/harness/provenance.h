@@ -3,6 +3,7 @@
 #define AK_PROVENANCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct provenance {
     char path[4096];    /* realpath of the object that malloc resolved to */
@@ -15,5 +16,9 @@ struct provenance {
  * facts. `expect` is "" (anything goes), "libc" or a path; `version_call` as in docs/kernel-interface.md.
  * Trouble is set where the expected object does not serve all four calls. */
 void provenance_find(struct provenance *p, const char *expect, const char *version_call);
+
+/* Bytes that the serving allocator spends on its own books, as it says itself, or -1 where it cannot be asked. `how` is
+ * "" or as --metadata-call in docs/kernel-interface.md. Threads must be parked. */
+int64_t provenance_metadata(const struct provenance *p, const char *how);
 
 #endif
