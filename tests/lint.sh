@@ -74,7 +74,7 @@ lint_lintr() {
       object_usage_linter = NULL, commented_code_linter = NULL)
     for (f in commandArgs(TRUE)) for (l in lint(f, linters = rules))
       cat(sprintf("%s:%d: %s [%s]\n", f, l$line_number, l$message, l$linter))' \
-    $(files '*.R') >"$said" 2>&1
+    $(files '*.R') >"$said" 2>/dev/null
   verdict lintr
 }
 

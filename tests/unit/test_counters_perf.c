@@ -4,6 +4,7 @@
 #include "counters_probe.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,6 +143,91 @@ static void hardware_events_count_or_say_why(void **state)
     assert_true(reading[0].valid);
 }
 
+/* The whole way of a hardware event, where there is none: the PMU called `software`, spelled by raw codes,
+ * stands in for one. PAPI's perf:: events do for PAPI. Task clock and page faults count, the last event never
+ * moves and must not become a 0. */
+static const char stand_ins[] = "family stand-ins\nwhat a test\nmatch any\n"
+                                "event clock  perf=software:0x1 papi=perf::TASK-CLOCK\n"
+                                "event faults perf=software:0x2 papi=perf::PAGE-FAULTS\n"
+                                "event dummy  perf=software:0x9 papi=perf::MAJOR-FAULTS\n"
+                                "column cycles = clock | task clock\n"
+                                "column l3_miss = faults | page faults\n"
+                                "column hitm_local = dummy | nothing\n"
+                                "column hitm_remote = faults + dummy | nothing\n"
+                                "set all = cycles l3_miss hitm_local hitm_remote\n";
+
+static void *worker(void *arg)
+{
+    unsigned thread = *(unsigned *)arg;
+    if (counters_open(thread) != 0)
+        return arg;
+    touch_pages();
+    counters_start(thread);
+    touch_pages();
+    counters_stop(thread);
+    touch_pages();
+    counters_collect(thread);
+    counters_close(thread);
+    return NULL;
+}
+
+/* Count with the stand-ins through backend `name` on two threads, and check what came of it. */
+static void count_stand_ins(const char *name)
+{
+    char dir[PATH_MAX], file[PATH_MAX + 32], why[COUNTER_REASON_MAX] = "";
+    unsigned number[2] = {0, 1};
+    pthread_t thread[2];
+    void *failed;
+    if (strcmp(name, "perf") == 0)
+        load(name); /* skips where it cannot be; PAPI is best loaded once only */
+    snprintf(dir, sizeof dir, "%s/ak-stand-ins-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof file, "%s/stand-ins.txt", dir);
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fputs(stand_ins, f);
+    fclose(f);
+    setenv("AK_GROUPS_DIR", dir, 1);
+    setenv("AK_COUNTERS_DIR", modules, 1);
+    int rc = counters_choose(name, 2, why);
+    remove(file);
+    rmdir(dir);
+    unsetenv("AK_GROUPS_DIR");
+    if (rc != 0 && strcmp(name, "perf") != 0) {
+        print_message("skipped: %s: %s\n", name, why);
+        skip();
+    }
+    if (rc != 0)
+        fail_msg("%s", why);
+    for (int t = 0; t < 2; t++)
+        assert_int_equal(pthread_create(&thread[t], NULL, worker, &number[t]), 0);
+    for (int t = 0; t < 2; t++) {
+        pthread_join(thread[t], &failed);
+        assert_null(failed);
+    }
+    const struct counter_result *r = counters_result();
+    assert_string_equal(r->backend, name);
+    assert_true(r->have[COUNTER_CYCLES] && r->value[COUNTER_CYCLES] > 0);
+    assert_true(r->have[COUNTER_L3_MISS]);
+    assert_in_range((uint64_t)r->value[COUNTER_L3_MISS], 2 * PAGES, 4 * PAGES - 200);
+    assert_false(r->have[COUNTER_HITM_LOCAL]);
+    assert_non_null(strstr(r->column_reason[COUNTER_HITM_LOCAL], "read 0 here and in a trial"));
+    assert_false(r->have[COUNTER_HITM_REMOTE]);
+    assert_true(r->enabled_ns > 0 && r->running_ns > 0 && r->running_ns <= r->enabled_ns);
+}
+
+static void stand_in_events(void **state)
+{
+    (void)state;
+    count_stand_ins("perf");
+}
+
+static void stand_in_events_of_papi(void **state)
+{
+    (void)state;
+    count_stand_ins("papi");
+}
+
 /* papi and likwid as installed here, through the harness: they count, or there is a reason, and this process
  * lives. */
 static void whatever_is_installed(void **state)
@@ -168,6 +254,8 @@ int main(void)
         cmocka_unit_test(software_events),
         cmocka_unit_test(migrations),
         cmocka_unit_test(hardware_events_count_or_say_why),
+        cmocka_unit_test(stand_in_events),
+        cmocka_unit_test(stand_in_events_of_papi),
         cmocka_unit_test(whatever_is_installed),
     };
     return cmocka_run_group_tests(tests, find_modules, NULL);
