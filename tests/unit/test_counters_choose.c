@@ -46,15 +46,30 @@ static void put(const char *name, const char *text)
     fclose(f);
 }
 
+/* The source tree that this test was built in. */
+static void find_root(char root[PATH_MAX])
+{
+    char probe[PATH_MAX + 64];
+    if (readlink("/proc/self/exe", root, PATH_MAX - 1) < 0)
+        snprintf(root, PATH_MAX, "/");
+    for (char *slash; (slash = strrchr(root, '/')) != NULL;) {
+        *slash = '\0';
+        snprintf(probe, sizeof probe, "%s/tests/unit/fakes/backend.c", root);
+        if (access(probe, R_OK) == 0)
+            return;
+    }
+    snprintf(root, PATH_MAX, ".");
+}
+
 /* Compile the fake once and lay it out as three backends. False where there is no compiler. */
 static bool build_fakes(void)
 {
     static const char *const names[] = {"papi", "likwid", "perf"};
-    char source[PATH_MAX], include[PATH_MAX], so[PATH_MAX + 64];
+    char root[PATH_MAX] = "", source[PATH_MAX + 64], include[PATH_MAX + 64], so[PATH_MAX + 64];
     const char *cc = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
-    int here = (int)(strrchr(__FILE__, '/') - __FILE__);
-    snprintf(source, sizeof source, "%.*s/fakes/backend.c", here, __FILE__);
-    snprintf(include, sizeof include, "-I%.*s/../../kernels/counters", here, __FILE__);
+    find_root(root);
+    snprintf(source, sizeof source, "%s/tests/unit/fakes/backend.c", root);
+    snprintf(include, sizeof include, "-I%s/kernels/counters", root);
     for (size_t i = 0; i < 3; i++) {
         snprintf(so, sizeof so, "%s/%s.so", dir, names[i]);
         char *argv[] = {(char *)cc, "-D_GNU_SOURCE", "-fPIC", "-shared", include, source, "-o", so, NULL};
