@@ -59,7 +59,7 @@ mkdir "$work/tree" && cp -R "$root/allocators" "$root/tests/conformance" "$root/
 # Whether the library is loaded at all: the loader only warns when it cannot.
 count=1
 name=$(basename "$library")
-if LD_PRELOAD=$library cat /proc/self/maps 2>/dev/null | grep -q "${name%%.so*}"; then
+if LD_PRELOAD=$library grep -q "${name%%.so*}" /proc/self/maps 2>/dev/null; then
   echo "ok 1 - the library is loaded"
 else
   echo "not ok 1 - the library is loaded"
