@@ -92,7 +92,8 @@ e2e() {
   done
 }
 
-for group in ${*:-unit sanitized conformance programs tlfl R e2e}; do
+[ $# -gt 0 ] || set -- unit sanitized conformance programs tlfl R e2e
+for group in "$@"; do
   case $group in
     unit | sanitized | conformance | programs | tlfl | R | e2e) "$group" ;;
     *) echo "run.sh: no group '$group'; there are unit sanitized conformance programs tlfl R e2e" >&2; exit 2 ;;

@@ -2,7 +2,7 @@
 
 #include "histogram.h"
 
-_Static_assert(100.0 / HIST_SUB <= 1.0, "a bucket is at most 1 % wide");
+_Static_assert(HIST_SUB >= 100, "a bucket is at most 1 % wide");
 
 void hist_bounds(uint32_t index, uint64_t *lower, uint64_t *upper)
 {

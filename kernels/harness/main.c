@@ -92,8 +92,8 @@ int main(int argc, char **argv)
         served.malloc = stub_malloc;
         served.free = stub_free;
     }
-    if (counters_choose(param_word("counters"), launch.threads, why) != 0)
-        return refuse(why, EXIT_ENVIRONMENT);
+    if ((rc = counters_choose(param_word("counters"), launch.threads, why)) != 0)
+        return refuse(why, -rc);
     if ((rc = launch_run(&id.provenance, why, sizeof why)) != 0)
         return refuse(why, rc);
 

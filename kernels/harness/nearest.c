@@ -18,7 +18,7 @@ static unsigned edit_distance(const char *a, const char *b)
 
     for (unsigned j = 0; j <= columns; j++)
         row[j] = j;
-    for (unsigned i = 0; a[i] != '\0' && i < WORD_MAX; i++) {
+    for (unsigned i = 0; i < WORD_MAX && a[i] != '\0'; i++) {
         unsigned diagonal = row[0];
         row[0] = i + 1;
         for (unsigned j = 0; j < columns; j++) {

@@ -9,7 +9,7 @@
 
 static atomic_bool hammer_stop;
 
-/* Half of the blocks are large and left untouched: those are what allocators take locks for. */
+/* One block in eight is large and left untouched: those are what an allocator takes its locks for. */
 static void *hammer_body(void *argument)
 {
     void *blocks[100] = {NULL};
@@ -17,7 +17,7 @@ static void *hammer_body(void *argument)
     while (!hammer_stop) {
         unsigned i = (unsigned)(random_next(&seed) % 100);
         free(blocks[i]);
-        blocks[i] = malloc(i % 2 == 0 ? random_size(&seed, 14) : ((size_t)64 << 10) + random_size(&seed, 20));
+        blocks[i] = malloc(i % 8 != 0 ? random_size(&seed, 14) : ((size_t)64 << 10) + random_size(&seed, 20));
     }
     for (int i = 0; i < 100; i++)
         free(blocks[i]);

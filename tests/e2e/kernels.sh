@@ -29,11 +29,12 @@ skip() { # skip WHAT WHY
   echo "ok $count - $1 # SKIP $2"
 }
 
-# run KERNEL OPTIONS...: the readable result in $dir/row
+# run KERNEL OPTIONS...: the readable result in $dir/row; $preload is the allocator
+preload=
 run() {
-  kernel=$1
+  program=$build/kernels/$1
   shift
-  "$build/kernels/$kernel" "$@" > "$dir/row" 2> "$dir/err"
+  LD_PRELOAD=$preload "$program" "$@" > "$dir/row" 2> "$dir/err"
 }
 
 # column NAME: its value in the last result, - where it was not measured
@@ -54,8 +55,6 @@ library() { # library SONAME: as the loader finds it
     [ -e "$d/$1" ] && { echo "$d/$1"; return; }
   done
 }
-
-small='--ops 3000 --lat-ops 3000 --mem-steps 2'
 
 ok_row() { # ok_row KERNEL OPTIONS...: ok, and ops = threads x ops_per_thread, and the RSS identity
   run "$@" || { cat "$dir/err"; return 1; }
@@ -81,14 +80,10 @@ for soname in libc libjemalloc.so.2 libmimalloc.so.2.0 libtcmalloc_minimal.so.4 
   fi
   for path in "$root"/kernels/*.c; do
     kernel=$(basename "$path" .c)
-    case $kernel in
-      c2c) continue ;; # by itself below: it calls no allocator
-      chase) set -- --ops 3000 ;;
-      # shellcheck disable=SC2086 # a list of options
-      *) set -- $small --threads 3 ;;
-    esac
-    # shellcheck disable=SC2086
-    LD_PRELOAD=$lib check "$kernel under $soname" ok_row "$kernel" "$@" ${lib:+--expect $lib}
+    [ "$kernel" = c2c ] && continue # by itself below: it calls no allocator
+    preload=$lib
+    check "$kernel under $soname" ok_row "$kernel" --threads 3 --ops 3000 --lat-ops 3000 --mem-steps 2 --expect "${lib:-libc}"
+    preload=
   done
 done
 
