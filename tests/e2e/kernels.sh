@@ -1,6 +1,7 @@
 #!/bin/sh
 # The kernel programs by themselves: each verifies under each allocator, numbers agree with each other, the harness
 # allocates nothing while it measures, and misuse ends in the right exit code. Prints TAP.
+# shellcheck disable=SC2317 # functions that check calls by name
 set -u
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -45,7 +46,7 @@ exits() { # exits CODE COMMAND...
   shift
   "$@" > "$dir/out" 2>&1
   got=$?
-  [ $got -eq "$want" ] || { echo "exit $got, expected $want: $*"; cat "$dir/out"; return 1; }
+  [ "$got" -eq "$want" ] || { echo "exit $got, expected $want: $*"; cat "$dir/out"; return 1; }
 }
 
 # ---- every kernel, every allocator that is here ----
@@ -152,7 +153,9 @@ check "false_passive finds shared lines by address" false_sharing_by_address
 # ---- the timed region holds no allocation of the harness ----
 
 calls() { # calls KERNEL OPTIONS...: mallocs and frees of a whole launch
-  COUNT_MALLOC_FILE=$dir/calls LD_PRELOAD=$dir/count.so "$build/kernels/$@" > "$dir/row" || return 1
+  program=$build/kernels/$1
+  shift
+  COUNT_MALLOC_FILE=$dir/calls LD_PRELOAD=$dir/count.so "$program" "$@" > "$dir/row" || return 1
   cat "$dir/calls"
 }
 
