@@ -40,10 +40,11 @@ static bool read_options(struct arena *a, int argc, char **argv, struct run_opti
     return true;
 }
 
-/* --allocators A,B,name=library: the plain names are left for the sweep. */
+/* --allocators A,B,name=library: the plain names are left for the sweep. Only commas separate where a library's path,
+ * which may hold blanks, is among them. */
 static bool name_allocators(struct suite *s, const char *text, const char **plain, struct fault *f)
 {
-    struct words list = text_list_loose(&s->arena, text);
+    struct words list = strchr(text, '=') ? text_list(&s->arena, text) : text_list_loose(&s->arena, text);
     *plain = "";
     for (size_t i = 0; i < list.count; i++) {
         const char *equals = strchr(list.word[i], '=');

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Which allocator served is proved or the row has no numbers: missing, unloadable, not a malloc, gone meanwhile. TAP.
+set -u
+# shellcheck source=tests/e2e/fixtures/runner_suite.sh
+. "$(dirname "$0")/fixtures/runner_suite.sh"
+cd "$dir" || exit 1
+lib=$suite/build/lib
+
+is "an optional allocator that is missing: exit 0" "$(code ak run plain --preset smoke --out plain)" 0
+is "its rows are skipped, the others ok" "$(statuses plain)" "ok 6, skipped 2"
+check "the reason is the loader's" grep -q 'absent is not installed: .*cannot open shared object file' plain/runs.csv
+check "skipped rows have no numbers" no_numbers plain
+is "meta.json says so too" "$(jq -r '.allocators[] | select(.name == "absent") | .found' plain/meta.json)" false
+is "each row tells the object that served" "$(column plain/runs.csv allocator_path | grep -c libwrapper.so)" 2
+
+is "missing, but named: exit 3" "$(code ak run plain --preset smoke --out named --allocators absent)" 3
+check "one line" one_line "$dir/err"
+check "nothing was run" test ! -e named/runs.csv
+is "missing, but required: exit 3" "$(printf 'kernel = null\nallocators = glibc, needed\nnull.allocators = glibc, needed\n' > n.sweep; code ak run n.sweep --preset smoke --out needed)" 3
+check "it says where that is written" grep -q 'registry.ini:' "$dir/err"
+is "a library of one's own that is missing: exit 3" "$(code ak run plain --preset smoke --out own --allocators mine=./none.so)" 3
+check "nothing was run for it" test ! -e own/runs.csv
+echo "not a library" > text.so
+is "a file that is no library: exit 3" "$(code ak run plain --preset smoke --out own --allocators mine=./text.so)" 3
+check "why: not ELF" grep -q 'not a 64-bit ELF' "$dir/err"
+head -c 2000 "$lib/libwrapper.so" > cut.so
+is "a library that is cut off: exit 3" "$(code ak run plain --preset smoke --out own --allocators mine=./cut.so)" 3
+cp "$lib/libwrapper.so" mine.so
+is "a library of one's own: exit 0" "$(code ak run plain --preset smoke --out own --allocators mine=mine.so,glibc)" 0
+is "a library of one's own: ok" "$(statuses own)" "ok 6"
+is "its path is recorded" "$(column own/runs.csv allocator_path | grep -c "/mine.so$")" 2
+
+is "a library that is no malloc: exit 1" "$(code ak run plain --preset smoke --out wrong --allocators bystander)" 1
+is "a library that is no malloc: wrong_allocator" "$(statuses wrong | tr -d 0-9)" "wrong_allocator "
+check "no numbers" no_numbers wrong
+is "AK_LIBRARY_WRAPPER overrides: exit 0" "$(AK_LIBRARY_WRAPPER=$dir/mine.so code ak run plain --preset smoke --out over --allocators wrapper)" 0
+is "AK_LIBRARY_WRAPPER overrides: its object served" "$(column over/runs.csv allocator_path | grep -c "/mine.so$")" 4
+AK_LIBRARY_ABSENT=$dir/none.so
+export AK_LIBRARY_ABSENT
+is "an override that leads nowhere: exit 0" "$(code ak run plain --preset smoke --out over2)" 0
+is "an override that leads nowhere: skipped" "$(statuses over2)" "ok 6, skipped 2"
+unset AK_LIBRARY_ABSENT
+
+# LD_PRELOAD knows no quoting: blanks and colons in the path must not matter
+mkdir "a b:c"
+cp mine.so "a b:c/libodd.so"
+is "blanks and colons in a library's path: exit 0" "$(code ak run plain --preset smoke --out odd0 --allocators "odd=a b:c/libodd.so, glibc")" 0
+is "blanks and colons in a library's path: it served" "$(column odd0/runs.csv allocator_path | grep -c 'a b:c/libodd.so')" 2
+printf '[odd]\nlibrary = a b:c/libodd.so\n' > more.ini
+is "the same by a registry of one's own: exit 0" "$(code ak run plain --preset smoke --out odd --registry more.ini --allocators odd)" 0
+is "the same by a registry of one's own: it served" "$(column odd/runs.csv allocator_path | grep -c 'a b:c/libodd.so')" 4
+
+# LD_PRELOAD of the user's own does not reach the kernels, allocator tuning does
+is "a user's LD_PRELOAD is not passed on: exit 0" "$(LD_PRELOAD=$lib/libwrapper.so MALLOC_ARENA_MAX=1 code ak run plain --preset smoke --out env --allocators glibc)" 0
+is "a user's LD_PRELOAD is not passed on: libc served" "$(statuses env)" "ok 4"
+is "tuning variables are recorded" "$(jq -r '.environment[]' env/meta.json)" "MALLOC_ARENA_MAX=1"
+
+# a library that goes away in the middle
+printf 'kernel = misbehave\nallocators = glibc, wrapper\nact = slow\nreps = 20\n' > slow.sweep
+"$ak" run slow.sweep --preset smoke --out gone > out.txt 2>&1 &
+pid=$!
+some() { [ "$(wc -l < gone/runs.csv)" -gt 5 ]; }
+check "the run goes on" wait_until 20 some
+mv "$lib/libwrapper.so" "$lib/renamed.so"
+wait $pid
+is "a library renamed away meanwhile: exit 0" $? 0
+mv "$lib/renamed.so" "$lib/libwrapper.so"
+is "a library renamed away meanwhile: every row is there" "$(column gone/runs.csv status | wc -l)" 40
+check "a library renamed away meanwhile: some ok, some skipped" sh -c 'grep -q ",wrapper,.*,ok," gone/runs.csv && grep -q ",wrapper,.*,skipped," gone/runs.csv'
+check "a library renamed away meanwhile: glibc's rows are all ok" sh -c '[ "$(grep -c ",glibc,.*,ok," gone/runs.csv)" -eq 20 ]'
+check "no numbers in the skipped ones" no_numbers gone
+is "ak verify accepts the folder: exit 0" "$(code ak verify gone)" 0
+finish

@@ -1,0 +1,110 @@
+#!/bin/sh
+# A run survives any death of ak: kill -9 at random moments, signals, a full disk; resuming repeats and loses nothing. TAP.
+set -u
+# shellcheck source=tests/e2e/fixtures/runner_suite.sh
+. "$(dirname "$0")/fixtures/runner_suite.sh"
+cd "$dir" || exit 1
+
+printf 'kernel = misbehave, null\nallocators = glibc, wrapper\nact = slow\nreps = 12\nthreads = 1, 2\n' > slow.sweep
+run() { ak run slow.sweep --preset smoke --out run "$@"; }
+set -- run slow.sweep --preset smoke --out run
+
+# ten deaths, at moments drawn from 0 to about 0.8 s; the first ones fall into the start
+kills=0
+for moment in $(awk 'BEGIN { srand(); for (i = 0; i < 10; i++) printf "%.3f ", rand() * (0.1 + i * 0.07) }'); do
+  "$ak" "$@" --resume > out.txt 2>&1 &
+  pid=$!
+  sleep "$moment"
+  kill -KILL $pid 2>/dev/null && kills=$((kills + 1))
+  wait $pid 2>/dev/null
+  [ -f run/runs.csv ] && cp run/runs.csv "before.$kills"
+done
+check "ak was killed many times" test $kills -ge 5
+check "nothing runs after ak was killed" wait_until 5 nothing_left
+is "the rest: exit 0" "$(code run --resume)" 0
+check "every planned row exactly once" planned_once run
+is "all ok" "$(statuses run)" "ok 72"
+is "ak verify: exit 0" "$(code ak verify run)" 0
+check "what was written before a kill still stands" sh -c '
+  for old in before.*; do
+    whole=$(wc -l < "$old")
+    [ "$whole" -lt 1 ] || head -n "$whole" "$old" | cmp - run/runs.csv 2>&1 | grep -q differ && exit 1
+  done
+  exit 0'
+is "resuming a finished run: exit 0" "$(code run --resume)" 0
+is "and it adds nothing" "$(wc -l < run/runs.csv)" 73
+check "each start is recorded" sh -c '[ "$(jq ".starts | length" run/meta.json)" -ge 2 ]'
+
+is "a second run into the folder: exit 2" "$(code run)" 2
+check "it names --resume" grep -q -- --resume "$dir/err"
+is "another seed: exit 2" "$(code run --resume --seed 9)" 2
+check "it says which" grep -q "seed 1, now it is 9" "$dir/err"
+is "another preset: exit 2" "$(code ak run slow.sweep --preset quick --out run --resume)" 2
+check "it says which" grep -q "preset 'smoke', now it is 'quick'" "$dir/err"
+is "other allocators: exit 2" "$(code run --resume --allocators glibc)" 2
+is "other repetitions: exit 2" "$(code run --resume --reps 3)" 2
+is "a folder with other files: exit 2" "$(mkdir other; echo x > other/notes; code ak run slow.sweep --preset smoke --out other)" 2
+check "they are untouched" test -f other/notes
+is "refusals changed nothing" "$(code ak verify run)" 0
+
+# torn ends of every file
+cp -r run torn
+head -c -40 run/runs.csv > torn/runs.csv
+printf '0123456789abcdef,malloc,1' >> torn/hist.csv
+printf 'half a li' >> torn/metrics.csv
+is "resuming after torn lines: exit 0" "$(code ak run slow.sweep --preset smoke --out torn --resume)" 0
+check "every planned row exactly once" planned_once torn
+is "ak verify: exit 0" "$(code ak verify torn)" 0
+rm torn/meta.json
+is "a folder that was never complete: refused without --resume" "$(code ak run slow.sweep --preset smoke --out torn)" 2
+is "a folder that was never complete: begun anew with it" "$(code ak run slow.sweep --preset smoke --out torn --resume --reps 1)" 0
+
+# another build of an allocator
+cp -r run rebuilt
+cp "$suite/build/lib/libwrapper.so" kept.so
+${CC:-cc} -O2 -shared -fPIC -fno-builtin -Wl,--build-id -DANOTHER "$fixtures/wrapper.c" -o "$suite/build/lib/libwrapper.so"
+head -n 20 run/runs.csv > rebuilt/runs.csv
+is "another build of an allocator: exit 2" "$(code ak run slow.sweep --preset smoke --out rebuilt --resume)" 2
+check "it names it" grep -q 'wrapper is now .*build-id' "$dir/err"
+mv kept.so "$suite/build/lib/libwrapper.so"
+
+# two at once
+acts hang "timeout = 20"
+"$ak" run acts.sweep --preset smoke --out busy > out.txt 2>&1 &
+pid=$!
+check "the first one is at it" wait_until 10 test -f busy/meta.json
+is "a second ak on the folder: exit 2" "$(code ak run acts.sweep --preset smoke --out busy --resume)" 2
+check "it says so" grep -q 'another ak' "$dir/err"
+kill -INT $pid
+sleep 0.3
+check "one interrupt waits for the row" kill -0 $pid
+kill -INT $pid
+wait $pid
+is "two interrupts: exit 1" $? 1
+check "they tell how to go on" grep -q -- --resume out.txt
+check "the kernel is gone" wait_until 5 nothing_left
+is "its row was not written" "$(wc -l < busy/runs.csv)" 1
+
+# one interrupt in the middle
+rm -rf run
+"$ak" "$@" > out.txt 2>&1 &
+pid=$!
+some() { [ "$(wc -l < run/runs.csv)" -gt 3 ]; }
+wait_until 20 some
+kill -TERM $pid
+wait $pid
+is "an interrupt: exit 1" $? 1
+is "no row is torn" "$(tail -c 1 run/runs.csv | od -An -c | tr -d ' ')" '\n'
+is "meta.json: not finished" "$(jq -r .finished_at run/meta.json)" null
+is "ak verify sees that rows are missing: exit 1" "$(code ak verify run)" 1
+is "going on: exit 0" "$(code run --resume)" 0
+check "every planned row exactly once" planned_once run
+
+# no room: a limit on the size of files stands for a full disk
+is "a disk that is full: exit 3" "$( (ulimit -f 24; code ak run slow.sweep --preset smoke --out full) )" 3
+check "one line that says how to go on" sh -c '[ "$(wc -l < "$1")" -eq 1 ] && grep -q -- --resume "$1"' sh "$dir/err"
+is "with room again: exit 0" "$(code ak run slow.sweep --preset smoke --out full --resume)" 0
+check "every planned row exactly once" planned_once full
+is "ak verify: exit 0" "$(code ak verify full)" 0
+is "a folder that cannot be made: exit 3" "$(code ak run slow.sweep --preset smoke --out /proc/none/x)" 3
+finish
