@@ -19,12 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BUMP_API __attribute__((visibility("default")))
-#define BUMP_ALIGN ((size_t)16)
-#define BUMP_HEAD BUMP_ALIGN
-#define BUMP_CHUNK ((size_t)64 << 20) /* 64 MiB: few calls; only touched pages count */
+#define BUMP_API         __attribute__((visibility("default")))
+#define BUMP_ALIGN       ((size_t)16)
+#define BUMP_HEAD        BUMP_ALIGN
+#define BUMP_CHUNK       ((size_t)64 << 20) /* 64 MiB: few calls; only touched pages count */
 #define BUMP_CHUNK_LEAST ((size_t)1 << 20)
-#define BUMP_PAGE ((size_t)64 << 10) /* at least the page size of any machine this runs on */
+#define BUMP_PAGE        ((size_t)64 << 10) /* at least the page size of any machine this runs on */
 
 const char *bump_version(void);
 void free_sized(void *pointer, size_t size);

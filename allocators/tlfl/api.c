@@ -102,8 +102,7 @@ TLFL_INLINE void free_fast(void *pointer)
     struct block *block = pointer;
     if (TLFL_LIKELY(span != NULL) &&
         TLFL_LIKELY(atomic_load_explicit(&span->owner, memory_order_relaxed) == tlfl__heap) &&
-        TLFL_LIKELY(block->mark != span_mark(span, block)) &&
-        TLFL_LIKELY(!span_push(span, block)))
+        TLFL_LIKELY(block->mark != span_mark(span, block)) && TLFL_LIKELY(!span_push(span, block)))
         return;
     free_slow(pointer);
 }
@@ -153,7 +152,7 @@ static void *malloc_aligned(size_t align, size_t size)
         return tlfl__large_alloc(size, align, false);
     unsigned class = class_of(size);
     while ((class_size(class) & (align - 1)) != 0)
-        class++;
+        class ++;
     return malloc_fast(class_size(class));
 }
 
@@ -370,9 +369,8 @@ TLFL_API size_t tlfl_stat(const char *name)
         const char *name;
         size_t value;
     } stats[] = {
-        {"mapped", books.mapped},          {"huge", books.huge},
-        {"metadata", tlfl__meta_bytes()},  {"dirty", books.dirty},
-        {"free", books.free},              {"spans", tlfl__span_count()},
+        {"mapped", books.mapped},        {"huge", books.huge}, {"metadata", tlfl__meta_bytes()},
+        {"dirty", books.dirty},          {"free", books.free}, {"spans", tlfl__span_count()},
         {"heaps", tlfl__thread_heaps()},
     };
     tlfl__central_leave();

@@ -8,17 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TLFL_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TLFL_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define TLFL_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TLFL_INLINE static inline __attribute__((always_inline))
-#define TLFL_NOINLINE __attribute__((noinline))
-#define TLFL_COLD __attribute__((noinline, cold))
-#define TLFL_TLS _Thread_local __attribute__((tls_model("initial-exec")))
+#define TLFL_INLINE      static inline __attribute__((always_inline))
+#define TLFL_NOINLINE    __attribute__((noinline))
+#define TLFL_COLD        __attribute__((noinline, cold))
+#define TLFL_TLS         _Thread_local __attribute__((tls_model("initial-exec")))
 
 /* A granule is the unit of the address map and of the pool: one span covers whole granules, so the
  * granule of a block finds its span. 64 KiB keeps the map at 8 bytes per 64 KiB. */
 #define GRANULE_SHIFT 16
-#define GRANULE_SIZE ((size_t)1 << GRANULE_SHIFT)
+#define GRANULE_SIZE  ((size_t)1 << GRANULE_SHIFT)
 
 /* Two lines, since the adjacent-line prefetcher moves lines in pairs: structures written by
  * different threads are kept this far apart. */

@@ -8,12 +8,12 @@
 
 #include "base.h"
 
-#define CLASS_FINE_MAX ((size_t)128)      /* classes are 16 bytes apart up to here */
-#define CLASS_FINE 8                      /* number of those */
-#define CLASS_MAX ((size_t)64 << 10)      /* largest size that has a class */
-#define CLASS_COUNT 44
-#define CLASS_DIRECT_MAX ((size_t)1024)   /* sizes that the fast path looks up by size / 16 */
-#define CLASS_DIRECT (CLASS_DIRECT_MAX / BLOCK_ALIGN + 1)
+#define CLASS_FINE_MAX   ((size_t)128)      /* classes are 16 bytes apart up to here */
+#define CLASS_FINE       8                  /* number of those */
+#define CLASS_MAX        ((size_t)64 << 10) /* largest size that has a class */
+#define CLASS_COUNT      44
+#define CLASS_DIRECT_MAX ((size_t)1024) /* sizes that the fast path looks up by size / 16 */
+#define CLASS_DIRECT     (CLASS_DIRECT_MAX / BLOCK_ALIGN + 1)
 
 /* Spans of 1, 2 or 4 granules: at least 4 blocks in each, so that a span is not its own block. */
 #define CLASS_ORDERS 3

@@ -32,18 +32,12 @@ TLFL_INLINE void guard_reset(void)
 
 #else
 
-TLFL_INLINE void guard_enter(void)
-{
-}
+TLFL_INLINE void guard_enter(void) {}
 
-TLFL_INLINE void guard_leave(void)
-{
-}
+TLFL_INLINE void guard_leave(void) {}
 
 /* In the child of a fork: nobody holds or waits. */
-TLFL_INLINE void guard_reset(void)
-{
-}
+TLFL_INLINE void guard_reset(void) {}
 
 #endif
 

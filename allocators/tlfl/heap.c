@@ -13,7 +13,7 @@
 /* EMPTY spans a heap keeps: this many granules and an eighth of all it owns. Taking one from the
  * shelf costs no lock and no carving. */
 #define HEAP_KEEP_GRANULES 16
-#define HEAP_KEEP_SHIFT 3
+#define HEAP_KEEP_SHIFT    3
 
 /* AVAIL spans that a refill compares. */
 #define HEAP_LOOKS 4
@@ -35,7 +35,7 @@ void tlfl__heap_init(struct heap *heap)
 {
     for (size_t i = 0; i < CLASS_DIRECT; i++)
         heap->direct[i] = SPAN_NONE;
-    for (unsigned class = 0; class < CLASS_COUNT; class++)
+    for (unsigned class = 0; class < CLASS_COUNT; class ++)
         heap->bin[class].current = SPAN_NONE;
 }
 
@@ -243,7 +243,7 @@ bool tlfl__heap_settle(struct heap *heap)
 {
     bool any = false;
     packed_flush(heap);
-    for (unsigned class = 0; class < CLASS_COUNT; class++)
+    for (unsigned class = 0; class < CLASS_COUNT; class ++)
         if (heap->bin[class].current != SPAN_NONE)
             any |= tlfl__heap_retire(heap, class);
     for (unsigned order = 0; order < CLASS_ORDERS; order++)

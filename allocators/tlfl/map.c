@@ -45,9 +45,8 @@ void tlfl__map_set(const void *start, size_t granules, struct span *span)
 {
     uintptr_t address = (uintptr_t)start;
     for (size_t i = 0; i < granules; i++, address += GRANULE_SIZE) {
-        struct map_leaf *leaf = atomic_load_explicit(&tlfl__map_root[map_root_index(address)],
-                                                     memory_order_relaxed);
-        atomic_store_explicit(&leaf->span[(uint32_t)address >> GRANULE_SHIFT], span,
-                              memory_order_release);
+        struct map_leaf *leaf =
+            atomic_load_explicit(&tlfl__map_root[map_root_index(address)], memory_order_relaxed);
+        atomic_store_explicit(&leaf->span[(uint32_t)address >> GRANULE_SHIFT], span, memory_order_release);
     }
 }

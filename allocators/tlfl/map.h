@@ -18,10 +18,10 @@
 struct span;
 
 #define MAP_ADDRESS_BITS 48
-#define MAP_LEAF_BITS 16
-#define MAP_ROOT_BITS (MAP_ADDRESS_BITS - GRANULE_SHIFT - MAP_LEAF_BITS)
-#define MAP_ROOT ((size_t)1 << MAP_ROOT_BITS)
-#define MAP_LEAF ((size_t)1 << MAP_LEAF_BITS)
+#define MAP_LEAF_BITS    16
+#define MAP_ROOT_BITS    (MAP_ADDRESS_BITS - GRANULE_SHIFT - MAP_LEAF_BITS)
+#define MAP_ROOT         ((size_t)1 << MAP_ROOT_BITS)
+#define MAP_LEAF         ((size_t)1 << MAP_LEAF_BITS)
 
 struct map_leaf {
     struct span *_Atomic span[MAP_LEAF];

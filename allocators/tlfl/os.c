@@ -31,8 +31,8 @@ size_t tlfl__os_page(void)
 
 void *tlfl__os_map(size_t bytes)
 {
-    long start = os_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long start =
+        os_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return start == -1 ? NULL : (void *)start;
 }
 
@@ -60,8 +60,7 @@ void tlfl__os_unmap(void *start, size_t bytes)
 
 void *tlfl__os_remap(void *start, size_t old_bytes, size_t new_bytes)
 {
-    long moved = os_call(SYS_mremap, (long)start, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE,
-                         0, 0);
+    long moved = os_call(SYS_mremap, (long)start, (long)old_bytes, (long)new_bytes, MREMAP_MAYMOVE, 0, 0);
     return moved == -1 ? NULL : (void *)moved;
 }
 

@@ -146,7 +146,7 @@ void tlfl__packed_flush(struct heap *heap)
     struct packed_lanes *lanes = heap->lanes;
     if (lanes == NULL)
         return;
-    for (unsigned class = 0; class < PACKED_CLASSES; class++) {
+    for (unsigned class = 0; class < PACKED_CLASSES; class ++) {
         struct span *lane = &lanes->lane[class];
         if (heap->bin[class].current == lane)
             tlfl__heap_set_current(heap, class, SPAN_NONE);
@@ -162,7 +162,7 @@ void tlfl__packed_flush(struct heap *heap)
 void tlfl__packed_return(void)
 {
     tlfl__central_enter();
-    for (unsigned class = 0; class < PACKED_CLASSES; class++)
+    for (unsigned class = 0; class < PACKED_CLASSES; class ++)
         for (struct block *block; (block = gift_take(class)) != NULL;)
             tlfl__remote_free(map_find(block), block);
     tlfl__central_leave();

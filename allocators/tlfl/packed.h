@@ -18,16 +18,16 @@
 
 #include "heap.h"
 
-#define PACKED_MAX 112      /* larger classes fill whole lines but for a few bytes, or lines in pairs */
-#define PACKED_HOLD 128     /* gifts of a class that their own giver leaves for others */
-#define PACKED_BATCH 32     /* gifts that one refill takes */
+#define PACKED_MAX      112 /* larger classes fill whole lines but for a few bytes, or lines in pairs */
+#define PACKED_HOLD     128 /* gifts of a class that their own giver leaves for others */
+#define PACKED_BATCH    32  /* gifts that one refill takes */
 #define PACKED_LANE_MAX 256 /* blocks freed into a lane between two refills; more go home */
 
 #ifdef TLFL_PACKED
-#define PACKED_CALL(call) call
+#define PACKED_CALL(call)           call
 #define PACKED_ASK(call, otherwise) call
 #else
-#define PACKED_CALL(call) ((void)0)
+#define PACKED_CALL(call)           ((void)0)
 #define PACKED_ASK(call, otherwise) (otherwise)
 #endif
 

@@ -17,7 +17,7 @@
 #include "base.h"
 
 #define CHUNK_GRANULES 64
-#define POOL_TICK_MS 100
+#define POOL_TICK_MS   100
 #define POOL_DIRTY_MAX 512 /* granules: 32 MiB */
 
 /* A chunk. Under the central lock throughout.

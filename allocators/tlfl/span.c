@@ -12,7 +12,7 @@
 /* A FULL span rejoins its bin when an eighth of it is free, or so many blocks: one block would send
  * it back to refill after one malloc, and a walk through a nearly full heap would become slow. */
 #define SPAN_WAKE_SHIFT 3
-#define SPAN_WAKE_MAX 64
+#define SPAN_WAKE_MAX   64
 
 const struct span tlfl__span_none;
 
@@ -52,7 +52,7 @@ void tlfl__span_cut(struct span *span, unsigned class)
     uint32_t wake = capacity >> SPAN_WAKE_SHIFT;
     span->base = run_start(&span->run);
     span->size = size;
-    span->class = (uint8_t)class;
+    span->class = (uint8_t) class;
     span->capacity = capacity;
     span->wake = wake == 0 ? 1 : wake > SPAN_WAKE_MAX ? SPAN_WAKE_MAX : wake;
     span->carved = 0;

@@ -56,8 +56,8 @@ struct span {
     size_t size;                           /* usable bytes of a block */
     uint8_t kind;                          /* enum span_kind */
     uint8_t class;
-    bool zero;                             /* large and huge: reads as zero when new */
-    uint8_t state;                         /* enum span_state */
+    bool zero;     /* large and huge: reads as zero when new */
+    uint8_t state; /* enum span_state */
 
     struct span *next, *prev; /* AVAIL, EMPTY: neighbours in the list; unused structure: next */
     struct run run;           /* not for huge */

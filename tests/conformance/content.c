@@ -29,7 +29,7 @@ static void test_usable(void)
 
 static void test_calloc(void)
 {
-    const size_t sizes[] = {1,    8,     16,    17,     24,     100,     500,     1024,   1025,
+    const size_t sizes[] = {1,    8,     16,    17,    24,     100,     500,     1024,    1025,
                             4000, 10000, 65536, 65537, 200000, 1000000, 4000000, 5000000, 20000000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         bool good = true;
@@ -57,8 +57,8 @@ static void test_calloc(void)
 
 static void test_realloc_steps(void)
 {
-    const size_t sizes[] = {1,      17,     100,     1024,    1025,     5000,     65536, 65537,
-                            200000, 900000, 4194304, 4194305, 20000000};
+    const size_t sizes[] = {1,     17,     100,    1024,    1025,    5000,    65536,
+                            65537, 200000, 900000, 4194304, 4194305, 20000000};
     enum { N = sizeof sizes / sizeof *sizes };
     bool up = true, any = true;
     char *block = malloc(1);

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define FILL_BITS 15
+#define FILL_BITS     15
 #define CHILD_SECONDS 20 /* a child that hangs is killed by its own alarm, and counts as failed */
 
 static atomic_bool hammer_stop;
@@ -163,8 +163,8 @@ int main(void)
     for (unsigned i = 0; i < 500; i++)
         content_fill(inherited[i] = malloc(10 + i), 10 + i, i);
     test_storm(0, 10);
-    test_storm(3, 60);
-    test_storm(16, 10);
+    test_storm(3, 40);
+    test_storm(16, 6);
     test_concurrent();
     test_handlers();
     return tap_done();

@@ -92,7 +92,8 @@ static void test_address_space(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         tap_ok(with_room(ROOM, exhaust_and_recover, sizes[i]),
                "RLIMIT_AS: blocks of %zu bytes, NULL and ENOMEM, then all over again", sizes[i]);
-    tap_ok(with_room(ROOM, exhaust_small_then_large, 500), "RLIMIT_AS: what small blocks used serves huge ones");
+    tap_ok(with_room(ROOM, exhaust_small_then_large, 500),
+           "RLIMIT_AS: what small blocks used serves huge ones");
     tap_ok(with_room(ROOM, refused_realloc, 100) && with_room(ROOM, refused_realloc, 1000000) &&
                with_room(ROOM, refused_realloc, 9000000),
            "RLIMIT_AS: a refused realloc leaves the block");
@@ -125,8 +126,9 @@ static void test_huge(void)
     tap_ok(peak < (size_t)768 << 20, "doubling leaves no copies behind: %zu MiB mapped at most", peak >> 20);
     free(block);
     size_t after = memory_now(0);
-    tap_ok(after < before + ((size_t)64 << 20), "a huge block is unmapped when freed (%zu MiB mapped before, %zu after)",
-           before >> 20, after >> 20);
+    tap_ok(after < before + ((size_t)64 << 20),
+           "a huge block is unmapped when freed (%zu MiB mapped before, %zu after)", before >> 20,
+           after >> 20);
     good = true;
     block = malloc((size_t)64 << 20);
     content_fill(block, (size_t)64 << 20, 1);
@@ -170,8 +172,8 @@ static void test_mappings(void)
     size_t now = mapping_count();
     for (int i = 1; i < MANY; i += 2)
         free(held[i]);
-    tap_ok(before != 0 && now < before + 1000, "20,000 blocks of up to 128 KiB, half freed: %zu mappings, before %zu",
-           now, before);
+    tap_ok(before != 0 && now < before + 1000,
+           "20,000 blocks of up to 128 KiB, half freed: %zu mappings, before %zu", now, before);
 }
 
 int main(void)

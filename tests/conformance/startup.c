@@ -115,7 +115,8 @@ int main(int count, char **arguments)
         return main_dlopen(arguments[2]);
     if (count == 2)
         return early == NULL || early_usable < 100000;
-    tap_ok(early != NULL && early_usable >= 100000 && content_good(early, 1000, 999, 1) && early_symbol != NULL,
+    tap_ok(early != NULL && early_usable >= 100000 && content_good(early, 1000, 999, 1) &&
+               early_symbol != NULL,
            "malloc in a constructor, around dlsym");
     test_exits();
     test_dlopen();

@@ -193,8 +193,8 @@ static void test_outlive(void)
     }
     size_t end = resident_now();
     tap_ok(good, "blocks outlive their thread, 30 times 10,000");
-    tap_ok(end < after_five + ((size_t)8 << 20), "their memory is used again: %zu KiB after 30 rounds, %zu after 5",
-           end >> 10, after_five >> 10);
+    tap_ok(end < after_five + ((size_t)8 << 20),
+           "their memory is used again: %zu KiB after 30 rounds, %zu after 5", end >> 10, after_five >> 10);
 }
 
 static pthread_barrier_t leave_barrier;
@@ -242,7 +242,7 @@ static void test_adoption(void)
 /* tlfl makes as many heaps as threads run at a time, not one for each that ever did. */
 static void heaps_handed_on(const char *by)
 {
-    size_t (*stat)(const char *) = (size_t (*)(const char *))dlsym(RTLD_DEFAULT, "tlfl_stat");
+    size_t (*stat)(const char *) = (size_t(*)(const char *))dlsym(RTLD_DEFAULT, "tlfl_stat");
     if (stat != NULL)
         tap_ok(stat("heaps") <= 16, "heaps are handed on by %s: %zu were made so far", by, stat("heaps"));
     else

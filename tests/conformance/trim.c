@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#define MIB ((size_t)1 << 20)
+#define MIB   ((size_t)1 << 20)
 #define SLACK (12 * MIB) /* what may stay of 64 MiB */
 
 enum { MOST = 400000 };
@@ -67,7 +67,8 @@ static void test_ended_thread(void)
     malloc_trim(0);
     after = resident_now();
     tap_ok(full > before + 50 * MIB && after < before + SLACK,
-           "blocks of an ended thread: %zu KiB before, %zu full, %zu after", before >> 10, full >> 10, after >> 10);
+           "blocks of an ended thread: %zu KiB before, %zu full, %zu after", before >> 10, full >> 10,
+           after >> 10);
 }
 
 static pthread_barrier_t barrier;
@@ -109,8 +110,8 @@ static void test_other_size(void)
     drop(fill(400, 64 * MIB));
     size_t count = fill(3000, 64 * MIB), peak = resident_now();
     drop(count);
-    tap_ok(peak < before + 64 * MIB + 2 * SLACK, "64 MiB of 400 bytes, then of 3,000: %zu KiB before, %zu then",
-           before >> 10, peak >> 10);
+    tap_ok(peak < before + 64 * MIB + 2 * SLACK,
+           "64 MiB of 400 bytes, then of 3,000: %zu KiB before, %zu then", before >> 10, peak >> 10);
 }
 
 /* A peak goes back by itself, if the program goes on allocating. */
@@ -128,8 +129,8 @@ static void test_by_itself(void)
         drop(fill(2000, MIB));
         after = resident_now();
     }
-    tap_ok(after <= before + SLACK, "a peak goes back without malloc_trim: %zu KiB before, %zu after", before >> 10,
-           after >> 10);
+    tap_ok(after <= before + SLACK, "a peak goes back without malloc_trim: %zu KiB before, %zu after",
+           before >> 10, after >> 10);
 }
 
 int main(void)

@@ -6,14 +6,15 @@
 static void test_classes(void)
 {
     bool order = true, fit = true, waste = true, aligned = true;
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+    for (unsigned class = 0; class < CLASS_COUNT; class ++) {
         size_t size = class_size(class);
         order &= class == 0 || size > class_size(class - 1);
         aligned &= size % BLOCK_ALIGN == 0;
         fit &= class_of(size) == class;
     }
     tap_ok(order && aligned, "classes ascend by multiples of 16");
-    tap_ok(fit && class_size(CLASS_COUNT - 1) == CLASS_MAX, "the top class is CLASS_MAX, each size finds itself");
+    tap_ok(fit && class_size(CLASS_COUNT - 1) == CLASS_MAX,
+           "the top class is CLASS_MAX, each size finds itself");
     fit = class_of(0) == 0;
     for (size_t size = 1; size <= CLASS_MAX; size++) {
         unsigned class = class_of(size);
@@ -40,7 +41,7 @@ static void test_rounding(void)
 static void test_orders(void)
 {
     bool good = true;
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+    for (unsigned class = 0; class < CLASS_COUNT; class ++) {
         unsigned order = class_order(class);
         size_t span = GRANULE_SIZE << order;
         good &= order < CLASS_ORDERS && span / class_size(class) >= 4;

@@ -44,13 +44,15 @@ static void check_span(struct heap *heap, struct span *span, unsigned state)
     check_list(span);
     uint32_t live = span->carved - tlfl__span_free_count(span);
     if (state == SPAN_AVAIL)
-        expect(span->out == live && live > 0 && (span->free != NULL || span->carved < span->capacity), "AVAIL: out");
+        expect(span->out == live && live > 0 && (span->free != NULL || span->carved < span->capacity),
+               "AVAIL: out");
     if (state == SPAN_EMPTY)
         expect(live == 0, "EMPTY: nothing live");
     if (state == SPAN_CURRENT)
         expect(span->out > 0 && span->out <= span->capacity, "CURRENT: out");
     if (state == SPAN_FULL)
-        expect(span->carved == span->capacity && span->out == span->wake - tlfl__span_free_count(span), "FULL: out");
+        expect(span->carved == span->capacity && span->out == span->wake - tlfl__span_free_count(span),
+               "FULL: out");
 }
 
 /* Everything but the FULL spans, which only the map knows. */
@@ -59,7 +61,7 @@ static void check_heap(struct heap *heap)
     uint32_t listed = 0, empties = 0;
     for (size_t i = 0; i < CLASS_DIRECT; i++)
         expect(heap->direct[i] == heap->bin[class_of(i * BLOCK_ALIGN)].current, "direct");
-    for (unsigned class = 0; class < CLASS_COUNT; class++) {
+    for (unsigned class = 0; class < CLASS_COUNT; class ++) {
         struct span *span = heap->bin[class].current;
         if (span != SPAN_NONE) {
             check_span(heap, span, SPAN_CURRENT);

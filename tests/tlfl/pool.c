@@ -20,7 +20,8 @@ static void test_map(void)
     good = map_find(start + 1) == NULL && map_find(start + 8) == NULL && map_find(start + 15) == NULL;
     tap_ok(good, "misaligned addresses have no span");
     uintptr_t wild = (uintptr_t)start;
-    good = map_find((void *)(wild | (uintptr_t)1 << 63)) == NULL && map_find((void *)(wild | (uintptr_t)1 << 48)) == NULL;
+    good = map_find((void *)(wild | (uintptr_t)1 << 63)) == NULL &&
+           map_find((void *)(wild | (uintptr_t)1 << 48)) == NULL;
     good &= map_find(NULL) == NULL && map_find((void *)(UINTPTR_MAX & ~(uintptr_t)15)) == NULL;
     tap_ok(good, "non-canonical addresses and NULL have no span");
     tlfl__map_set(start, 4, NULL);
@@ -105,7 +106,8 @@ static void test_random(void)
     tlfl__central_leave();
     tap_ok(good, "free neighbours make up a whole chunk again");
     size_t given = tlfl__pool_trim();
-    tap_ok(given == mapped - free_before && tlfl__pool_books().mapped == free_before && tlfl__pool_trim() == 0,
+    tap_ok(given == mapped - free_before && tlfl__pool_books().mapped == free_before &&
+               tlfl__pool_trim() == 0,
            "trim unmaps all that is free, once");
 }
 

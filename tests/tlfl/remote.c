@@ -58,7 +58,7 @@ static void test_idle(void)
     in_thread(make_body, blocks);
     struct heap *heap = made_by;
     bool good = heap_state(heap) == HEAP_IDLE && heap->granules != 0;
-    for (unsigned class = 0; class < CLASS_COUNT; class++)
+    for (unsigned class = 0; class < CLASS_COUNT; class ++)
         good &= heap->bin[class].current == SPAN_NONE;
     tap_ok(good, "an ended thread leaves an idle heap without current spans");
     /* Its spans are adopted when this thread needs some. */
