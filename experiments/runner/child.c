@@ -123,7 +123,7 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
 {
     *o = (struct child_outcome){.end = CHILD_LOST};
     int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
-    pid_t pid;
+    pid_t pid = -1;
     for (int i = 0; i < PIPES; i++)
         if (pipe2(pipes[i], O_CLOEXEC) != 0) {
             fault_set(f, AK_ENVIRONMENT, "no pipe: %s", strerror(errno));

@@ -11,14 +11,15 @@ set -- run slow.sweep --preset smoke --out run
 
 # ten deaths, at moments drawn from 0 to about 0.8 s; the first ones fall into the start
 kills=0
-for moment in $(awk 'BEGIN { srand(); for (i = 0; i < 10; i++) printf "%.3f ", rand() * (0.1 + i * 0.07) }'); do
-  "$ak" "$@" --resume > out.txt 2>&1 &
+awk 'BEGIN { srand(); for (i = 0; i < 10; i++) printf "%.3f\n", rand() * (0.1 + i * 0.07) }' > moments
+while read -r moment; do
+  "$ak" "$@" --resume > out.txt 2>&1 < /dev/null &
   pid=$!
   sleep "$moment"
   kill -KILL $pid 2>/dev/null && kills=$((kills + 1))
   wait $pid 2>/dev/null
   [ -f run/runs.csv ] && cp run/runs.csv "before.$kills"
-done
+done < moments
 check "ak was killed many times" test $kills -ge 5
 check "nothing runs after ak was killed" wait_until 5 nothing_left
 is "the rest: exit 0" "$(code run --resume)" 0
