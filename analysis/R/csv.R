@@ -1,14 +1,20 @@
 # CSV files that one analysis script writes and the next one reads.
 
-MODEL_COLUMNS <- c("allocator", "n", "loop", "metadata", "os", "gap", "residual", "predicted", "measured", "low",
+MODEL_COLUMNS <- c("allocator", "n", "loop", "metadata", "os", "gap", "single", "residual", "predicted", "measured", "low",
                    "high", "launches", "error")
 HELD_OUT_COLUMNS <- c("allocator", "variant", "size", "measured", "predicted", "error")
 
-#' Write a data.frame (NULL: only the header) as CSV: quoted where needed, empty for NA, numbers to six digits.
+csv_number <- function(x) {
+  whole <- is.finite(x) && x == round(x)
+  format(if (whole) x else signif(x, 6), digits = 15, scientific = FALSE, trim = TRUE)
+}
+
+#' Write a data.frame (NULL: only the header) as CSV: quoted where needed, empty for NA,
+#' whole numbers exactly, others to six digits.
 write_csv <- function(data, columns, file) {
   if (is.null(data)) data <- as.data.frame(stats::setNames(rep(list(character()), length(columns)), columns))
   text <- lapply(data[columns], function(x) {
-    if (is.numeric(x)) x <- ifelse(is.na(x), "", vapply(signif(x, 6), format, "", digits = 6, scientific = FALSE))
+    if (is.numeric(x)) x <- ifelse(is.na(x), "", vapply(x, csv_number, ""))
     x <- ifelse(is.na(x), "", as.character(x))
     quote <- grepl("[\",\r\n]", x)
     x[quote] <- paste0("\"", gsub("\"", "\"\"", x[quote]), "\"")

@@ -91,6 +91,12 @@ log_limits <- function(x) {
 #' Margin, in gnuplot's characters, that holds the longest of some labels.
 label_width <- function(text) max(nchar(text), 4) * 1.08 + 2
 
+#' Factor that sets a series aside on a log axis, so that intervals at one place do not cover each other.
+dodge <- function(one, all, step = 1.014) step^(match(one, all) - (length(all) + 1) / 2)
+
+#' The same as a share of the figure's width.
+label_share <- function(text) max(nchar(text), 4) * 0.0105 + 0.025
+
 #' Tics of a log axis at 1-2-5 steps within limits; every step where they are few, else the decades.
 log_tics <- function(limits, axis) {
   steps <- as.vector(outer(c(1, 2, 5), 10^(-3:12)))
@@ -116,7 +122,7 @@ figure_throughput <- function(results, registry) {
   blocks <- lapply(allocators, function(a) {
     own <- by[by$allocator == a, ]
     own <- own[order(own$threads), ]
-    dat_block(own$threads, own$value, own$low, own$high)
+    dat_block(own$threads * dodge(a, allocators), own$value, own$low, own$high)
   })
   last <- vapply(allocators, function(a) with(by[by$allocator == a, ], value[which.max(threads)]), 0)
   labels <- end_labels(share_of(last, 0, y_high), allocator_label(registry, allocators),
@@ -186,15 +192,15 @@ figure_latency <- function(results, registry) {
   }
   bars <- unlist(lapply(panels, function(p) lapply(p$bars, function(b) c(b$low, b$high))))
   limits <- log_limits(c(values, bars))
-  deepest <- max(unlist(lapply(panels, function(p) lapply(p$curves, function(c) c$x[is.finite(c$ns)]))), 1)
   labels <- lapply(panels, latency_labels, allocators = allocators, registry = registry, limits = limits)
   names(labels) <- sprintf("latency-labels-%d.gp", seq_along(panels))
   list(files = c(list(
     "latency.dat" = unlist(lapply(panels, function(p) lapply(c(p$curves, list(p$null)), function(c) dat_block(c$x, c$ns)))),
     "latency-bars.dat" = unlist(lapply(panels, function(p) lapply(p$bars, function(b) dat_block(b$x, b$value, b$low, b$high)))),
-    "latency-vars.gp" = gp_vars(series = length(allocators), panels = length(panels), x_high = deepest,
+    "latency-ytics.gp" = log_tics(limits, "y"),
+    "latency-vars.gp" = gp_vars(series = length(allocators), panels = length(panels),
                                 lt_of = linetype_of(registry, allocators), y_low = limits[1], y_high = limits[2],
-                                label_width = label_width(allocator_label(registry, allocators)))
+                                label_share = label_share(allocator_label(registry, allocators)))
   ), labels), launches = unlist(lapply(panels, `[[`, "launches")),
   facts = c(Source = all$folder[1], Cell = slice_text(rows),
             Overhead = number_text(stats::median(rows$clock_overhead_ns, na.rm = TRUE))))
@@ -218,6 +224,9 @@ latency_panel <- function(results, rows, allocators, null, n) {
        launches = vapply(by_allocator, nrow, 0L))
 }
 
+#' Places of the curve's axis at which some allocator has a quantile.
+any_finite <- function(panel) Reduce(`|`, lapply(panel$curves, function(curve) is.finite(curve$ns)))
+
 latency_labels <- function(panel, allocators, registry, limits) {
   end <- vapply(c(panel$curves, list(panel$null)), function(c) {
     ns <- c$ns[is.finite(c$ns)]
@@ -230,11 +239,11 @@ latency_labels <- function(panel, allocators, registry, limits) {
                    if (panel$oversubscribed) ", oversubscribed" else "")
   bound <- OVERHEAD_FACTOR * panel$overhead
   c(sprintf("set title %s", gnuplot_string(title)),
-    if (is.finite(bound) && bound > limits[1]) c(
+    sprintf("set xrange [0.15:%g]", max(c(1.05, panel$curves[[1]]$x[any_finite(panel)])) + 0.05),
+    if (is.finite(bound) && bound > limits[1]) {
       sprintf("set object rectangle from graph 0, first %g to graph 1, first %g behind fc rgb SHADE fs solid noborder",
-              limits[1], min(bound, limits[2])),
-      sprintf("set label 'below %d x clock: upper bounds' at graph 0.98, graph 0.03 right textcolor rgb '#706a5a'",
-              OVERHEAD_FACTOR)),
+              limits[1], min(bound, limits[2]))
+    },
     end_labels(share_of(end[keep], limits[1], limits[2], TRUE), text, colour))
 }
 
@@ -256,7 +265,7 @@ figure_metadata <- function(fit, registry) {
   blocks <- lapply(variants, function(v) {
     lapply(allocators, function(a) {
       one <- pick(v, a)
-      dat_block(one$size, one$value, one$low, one$high)
+      dat_block(one$size * dodge(a, allocators, 1.05), one$value, one$low, one$high)
     })
   })
   labels <- lapply(seq_along(variants), function(k) {
@@ -278,7 +287,7 @@ figure_metadata <- function(fit, registry) {
     "metadata-vars.gp" = gp_vars(series = length(allocators), panels = length(variants), x_low = min(sizes) / 1.4,
                                  x_high = max(sizes) * 1.4, y_low = limits[1], y_high = limits[2],
                                  lt_of = linetype_of(registry, allocators),
-                                 label_width = label_width(allocator_label(registry, allocators))),
+                                 label_share = label_share(allocator_label(registry, allocators))),
     "metadata-tics.gp" = size_tics(sizes), "metadata-ytics.gp" = log_tics(limits, "y")
   ), labels), launches = own$launches, facts = c(Source = own$source_sweep[1], Heap = METADATA_HEAP))
 }
@@ -348,7 +357,7 @@ figure_falseshare <- function(results, registry) {
   list(files = c(list(
     "falseshare.dat" = unlist(blocks),
     "falseshare-vars.gp" = gp_vars(rows = length(allocators), panels = length(kernels), x_low = limits[1],
-                                   x_high = limits[2], label_width = label_width(allocator_label(registry, allocators))),
+                                   x_high = limits[2], label_share = label_share(allocator_label(registry, allocators))),
     "falseshare-tics.gp" = log_tics(limits, "x")
   ), labels), launches = ratios$launches, facts = c(Source = ratios$folder[1]))
 }
@@ -455,6 +464,8 @@ figure_model <- function(fit, registry) {
   allocators <- display_order(registry, unique(model$allocator))
   model <- model[order(match(model$allocator, allocators), model$n), ]
   zero <- function(x) ifelse(is.na(x), 0, x)
+  # Without fastpath rows all of the single thread's time beyond the loop is unexplained.
+  model$gap <- ifelse(is.na(model$gap), model$single - zero(model$loop), model$gap)
   edges <- apply(cbind(0, zero(model$loop), zero(model$metadata), zero(model$os), zero(model$gap),
                        zero(model$residual)), 1, cumsum)
   edges <- matrix(edges, nrow = 6)

@@ -15,16 +15,20 @@ number_text <- function(x, digits = 3) {
 #' A count, with thousands separated.
 count_text <- function(x) ifelse(is.na(x), NA_character_, formatC(x, format = "d", big.mark = ","))
 
-#' Bounds with as many decimals as the value beside them is printed with.
-bound_text <- function(bound, value, digits = 3) {
-  mapply(function(b, v) {
+#' Bounds with the decimals that suit the largest of value and bounds.
+bound_text <- function(bound, interval, digits = 3) {
+  largest <- pmax(abs(interval$value), abs(interval$low), abs(interval$high))
+  mapply(function(b, size) {
     if (!is.finite(b)) return(NA_character_)
-    size <- signif(v, digits)
-    decimals <- if (size == 0) digits else digits - 1 - floor(log10(abs(size)))
+    decimals <- if (size == 0) 0 else digits - 1 - floor(log10(signif(size, digits)))
     if (decimals < 0) b <- round(b, decimals)
     formatC(b, format = "f", digits = max(0, decimals), big.mark = if (abs(b) >= 10000) "," else "")
-  }, bound, value, USE.NAMES = FALSE)
+  }, bound, largest, USE.NAMES = FALSE)
 }
+
+#' A number in LaTeX: with a minus sign instead of a hyphen.
+tex_number <- function(x, digits = 3) tex_minus(number_text(x, digits))
+tex_minus <- function(text) sub("-", "$-$", text, fixed = TRUE)
 
 #' A published number exactly as it was published.
 published_text <- function(x) {
@@ -38,7 +42,8 @@ published_text <- function(x) {
 interval_tex <- function(interval) {
   ifelse(is.na(interval$value), "",
          ifelse(is.na(interval$low), paste0("(n$=$", interval$launches, "$<$", MIN_LAUNCHES, ")"),
-                paste0("[", bound_text(interval$low, interval$value), ", ", bound_text(interval$high, interval$value), "]")))
+                paste0("[", tex_minus(bound_text(interval$low, interval)), ", ",
+                   tex_minus(bound_text(interval$high, interval)), "]")))
 }
 
 #' A latency, as an upper bound where the clock cannot resolve it.

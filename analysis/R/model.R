@@ -1,7 +1,8 @@
 # A first fit of  T_alloc(S, n) = T_metadata(S) + E[C_lock](n) + alpha(n) * P_L3,  T_os beside it.
 #
 # Every term comes from its own kernel; nothing is regressed jointly, since over n alone the terms are collinear.
-#   T_metadata(S)       fastpath, one thread, warm heap (300 live blocks of the class), by size and variant
+#   T_metadata(S)       fastpath, one thread, warm heap (300 live blocks of the class), by size and variant, without
+#                       its system time, which is T_os(S)
 #   harness_loop(n)     null: the measuring loop's own cost; shown, and never counted twice in a sum
 #   scale(n)            harness_loop(n) / harness_loop(1): frequency and SMT on the same cores
 #   P_L3                c2c, by state and distance
@@ -58,10 +59,11 @@ fit_metadata <- function(runs) {
   if (nrow(rows) == 0) return(no_number("T_metadata", "not measured here: no ok single-thread fastpath rows"))
   rows$variant[is.na(rows$variant)] <- ""
   groups <- split(rows, list(rows$size_min, rows$variant, rows$allocator), drop = TRUE, lex.order = FALSE)
-  do.call(rbind, lapply(unname(groups), function(g) {
-    fit_row(median_interval(g$ns_per_op), g$allocator[1], "T_metadata", g$variant[1], 1, g$size_min[1],
-            source = g$folder[1])
-  }))
+  one <- function(g, x, term) {
+    fit_row(median_interval(x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = g$folder[1])
+  }
+  rbind(do.call(rbind, lapply(unname(groups), function(g) one(g, g$ns_per_op - g$sys_ns_per_op, "T_metadata"))),
+        do.call(rbind, lapply(unname(groups), function(g) one(g, g$sys_ns_per_op, "T_os"))))
 }
 
 #' The null kernel's rows that belong to a set of churn rows: the same folder where it has them.
@@ -139,8 +141,9 @@ mean_over_sizes <- function(sizes, cost, size_min, size_max, size_dist) {
 }
 
 #' The model's terms of the whole, by allocator and n.
-#' @return list(fit = rows of fit.csv, model = data.frame allocator, n, loop, metadata, gap, residual, os, predicted,
-#'   measured, low, high, launches, error): ns of thread time per operation
+#' @return list(fit = rows of fit.csv, model = data.frame allocator, n, loop, metadata, gap, single, residual, os,
+#'   predicted, measured, low, high, launches, error): ns of thread time per operation; single is what one thread
+#'   takes without system time, scaled
 fit_whole <- function(runs) {
   rows <- whole_rows(runs)
   usable <- fit_rows(rows)
@@ -163,7 +166,7 @@ fit_whole <- function(runs) {
 #' One allocator's terms. Arguments as in fit_whole; `loop` gives the null kernel's launches at n threads.
 whole_of_allocator <- function(own, loop, fast, folder) {
   name <- own$allocator[1]
-  by_size <- tapply(fast$ns_per_op, fast$size_min, stats::median)
+  by_size <- tapply(fast$ns_per_op - fast$sys_ns_per_op, fast$size_min, stats::median)
   metadata <- mean_over_sizes(as.numeric(names(by_size)), as.numeric(by_size), own$size_min[1], own$size_max[1],
                               own$size_dist[1])
   one <- own[own$threads == 1, , drop = FALSE]
@@ -188,7 +191,7 @@ whole_of_allocator <- function(own, loop, fast, folder) {
     )
     model <- rbind(model, data.frame(
       allocator = name, n = n, loop = loop_one * scale, metadata = (metadata - loop_one) * scale, os = os$value,
-      gap = gap * scale, residual = if (n == 1) 0 else residual$interval$value, predicted = predicted,
+      gap = gap * scale, single = base * scale, residual = if (n == 1) 0 else residual$interval$value, predicted = predicted,
       measured = whole$value, low = whole$low, high = whole$high, launches = whole$launches,
       error = predicted / whole$value - 1
     ))
@@ -251,7 +254,7 @@ fit_coherence <- function(results) {
 #' @param metadata the T_metadata rows of fit.csv
 #' @return data.frame allocator, variant, size, measured, predicted, error (relative)
 held_out <- function(metadata) {
-  metadata <- metadata[is.finite(metadata$value) & is.finite(metadata$size), , drop = FALSE]
+  metadata <- metadata[metadata$term == "T_metadata" & is.finite(metadata$value) & metadata$value > 0, , drop = FALSE]
   groups <- split(metadata, list(metadata$variant, metadata$allocator), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
     g <- g[order(g$size), ]

@@ -34,6 +34,8 @@ our_value <- function(results, cell, allocator, metric) {
 table_published <- function(results, comparison, claims, registry) {
   cells <- comparison$cells
   if (length(cells) == 0) cells <- list(list(rows = comparison$rows, reading = "thread", setting = ""))
+  same <- vapply(cells, `[[`, "", "setting") == cells[[1]]$setting
+  cells <- c(cells[same], cells[!same])
   first <- cells[!duplicated(vapply(cells, `[[`, "", "reading"))]
   body <- list()
   launches <- integer()
@@ -67,7 +69,7 @@ published_line <- function(metric, allocator, interval, rows, claims, registry) 
   name <- if (first) sprintf("%s, %s", metric$metric, tex_escape(metric$unit)) else " "
   overhead <- if (nrow(rows) > 0) stats::median(ok_rows(rows)$clock_overhead_ns, na.rm = TRUE) else NA
   ours <- if (is.na(interval$value)) empty_cell(rows, metric$column)
-          else if (metric$claim == "paper.p999") latency_tex(interval$value, overhead) else number_text(interval$value)
+          else if (metric$claim == "paper.p999") latency_tex(interval$value, overhead) else tex_number(interval$value)
   if (metric$claim == "paper.ops" && is.finite(interval$value)) {
     ours <- sprintf("%s total, %s a thread", ours, number_text(interval$value / rows$threads[1]))
   }
@@ -164,13 +166,13 @@ latency_line <- function(results, own, n, allocator, registry) {
 fit_cell <- function(row) {
   if (nrow(row) == 0) return("")
   if (is.na(row$value[1])) return("")
-  paste(number_text(row$value[1]), "{\\footnotesize", interval_tex(row[1, ]), "}")
+  paste(tex_number(row$value[1]), "{\\footnotesize", interval_tex(row[1, ]), "}")
 }
 
 #' The fitted terms that belong to an allocator, at the largest n with a CPU for every thread.
 table_fit <- function(fit, registry) {
   own <- fit$fit[fit$fit$term %in% c("T_alloc", "T_os", "faults", "joint_residual", "single_thread_gap") &
-                   is.finite(fit$fit$n), , drop = FALSE]
+                   is.finite(fit$fit$n) & is.na(fit$fit$size), , drop = FALSE]
   if (nrow(own) == 0) {
     return(list(reason = "not measured here: no ok churn rows with a CPU for every thread", launches = integer()))
   }
@@ -220,7 +222,7 @@ table_model <- function(fit, registry) {
   if (nrow(model) == 0) {
     return(list(reason = "not measured here: no ok churn rows with a CPU for every thread", launches = integer()))
   }
-  percent <- function(x) ifelse(is.finite(x), paste0(number_text(100 * x), "\\,\\%"), "")
+  percent <- function(x) ifelse(is.finite(x), paste0(tex_number(100 * x), "\\,\\%"), "")
   body <- list()
   for (allocator in display_order(registry, unique(model$allocator))) {
     own <- model[model$allocator == allocator, ]
@@ -252,7 +254,7 @@ table_remote <- function(results, registry) {
   n <- if (any(fits)) max(rows$threads[fits]) else min(rows$threads)
   rows <- pick_slice(rows[rows$threads == n, , drop = FALSE], c("variant", "ops_per_thread"))
   rows$variant[is.na(rows$variant)] <- ""
-  variants <- unique(rows$variant)
+  variants <- sort(unique(rows$variant))
   variants <- variants[seq_len(min(4, length(variants)))]
   allocators <- display_order(registry, unique(rows$allocator))
   launches <- integer()

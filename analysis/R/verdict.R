@@ -225,16 +225,19 @@ claim_verdict <- function(metric, details, claims, several) {
                       low = NA_real_, high = NA_real_, launches = 0L, verdict = "not yet measured",
                       note = "no churn rows", depends = NA))
   }
+  measured <- own$verdict %in% VERDICTS[1:3]
+  missing <- if (any(measured) && !all(measured)) setdiff(own$reading[!measured], own$reading[measured])
+  if (any(measured)) own <- own[measured, , drop = FALSE]
   word <- weakest_verdict(own$verdict)
   shown <- own[own$verdict == word, , drop = FALSE][1, ]
   note <- shown$note
-  measured <- own$verdict %in% VERDICTS[1:3]
   if (any(measured) && !several) {
     if (word == "reproduced") word <- "direction only"
     note <- paste0(c(note[nzchar(note)], "sensitivity to the live set was not measured"), collapse = "; ")
   }
   depends <- length(unique(own$verdict)) > 1
   if (depends) note <- paste0("depends on reading and live set, the weakest stands; ", note)
+  if (length(missing) > 0) note <- paste0(note, "; not measured in the other reading")
   data.frame(claim = metric$claim, metric = metric$metric, published = published, value = shown$value,
              low = shown$low, high = shown$high, launches = shown$launches, verdict = word, note = note,
              depends = depends)

@@ -1,9 +1,11 @@
-# One cache line moved between each pair of CPUs, a panel a state; pairs without a number stay grey.
+# One cache line moved between each pair of CPUs, a panel a state; pairs without a number stay grey. In ns.
 name = 'c2c'
 format = ARG1
 load 'c2c-vars.gp'
-columns = (panels < 3 ? panels : 2)
-height = 2.5 * ceil(1.0 * panels / columns)
+few = (cpus <= 8) # then the cells hold the numbers, and no colour scale is needed
+columns = (few ? (panels < 4 ? panels : 4) : (panels < 2 ? panels : 2))
+height = (few ? 1.15 + 5.0 / columns : 2.7 * ceil(1.0 * panels / columns))
+if (height > 2.6 && few) height = 2.6
 load 'common.gp'
 set multiplot layout ceil(1.0 * panels / columns), columns
 set palette maxcolors 24 defined (0 '#fff7ec', 0.35 '#fdbb84', 0.7 '#d7301f', 1 '#5b0000')
@@ -11,6 +13,7 @@ set border 0
 unset grid
 set cbrange [0:c_high]
 set cblabel 'ns'
+if (few) unset colorbox
 set size square
 set xrange [-0.5:cpus-0.5]
 set yrange [cpus-0.5:-0.5]

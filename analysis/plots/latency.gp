@@ -5,13 +5,12 @@ format = ARG1
 height = 3.4
 load 'common.gp'
 load 'latency-vars.gp'
-set multiplot layout 1,panels
+set multiplot layout 1,panels margins 0.085, 1 - label_share, 0.13, 0.92 spacing label_share + 0.06, 0
 set logscale y
 set yrange [y_low:y_high]
-set xrange [0.15:x_high]
+load 'latency-ytics.gp'
 set xtics ('50' 0.30103, '90' 1, '99' 2, '99.9' 3, '99.99' 4, '99.999' 5)
 set xlabel 'percentile'
-set rmargin label_width
 do for [k=1:panels] {
   set ylabel (k == 1 ? 'ns for one malloc, clock included' : '')
   unset label

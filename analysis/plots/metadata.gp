@@ -4,7 +4,7 @@ format = ARG1
 height = 3.0
 load 'common.gp'
 load 'metadata-vars.gp'
-set multiplot layout 1,panels
+set multiplot layout 1,panels margins 0.075, 1 - label_share, 0.14, 0.91 spacing 0.06, 0
 set logscale x 2
 set logscale y
 set xrange [x_low:x_high]
@@ -14,7 +14,6 @@ load 'metadata-ytics.gp'
 set xlabel 'size'
 do for [k=1:panels] {
   set ylabel (k == 1 ? 'ns an operation' : '')
-  set rmargin (k == panels ? label_width : 2)
   unset label
   load sprintf('metadata-labels-%d.gp', k)
   plot for [i=1:series] 'metadata.dat' index (k-1)*series+i-1 using 1:2 with lines lt lt_of[i] lw 1.4, \

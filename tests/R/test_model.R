@@ -9,6 +9,7 @@ truth <- SYNTHETIC_TRUTH
 
 test_that("T_metadata by size is recovered within 2 %", {
   own <- fit[fit$term == "T_metadata" & fit$variant == "pair", ]
+  expect_true(all(fit$value[fit$term == "T_os" & is.finite(fit$size)] == 0))
   for (i in seq_along(truth$allocators)) {
     mine <- own[own$allocator == truth$allocators[i], ]
     expect_equal(sort(mine$size), SYNTHETIC_SIZES)
@@ -18,7 +19,7 @@ test_that("T_metadata by size is recovered within 2 %", {
 
 test_that("loop, system time, gap and penalty are recovered", {
   expect_lt(max(abs(fit$value[fit$term == "harness_loop"] / truth$loop - 1)), 0.02)
-  expect_lt(max(abs(fit$value[fit$term == "T_os"] / truth$sys - 1)), 0.05)
+  expect_lt(max(abs(fit$value[fit$term == "T_os" & is.na(fit$size)] / truth$sys - 1)), 0.05)
   expect_lt(max(abs(fit$value[fit$term == "single_thread_gap"] - truth$gap)), 2)
   penalty <- fit[fit$term == "P_L3", ]
   expect_lt(max(abs(penalty$value / truth$penalty[sub(",.*", "", penalty$variant)] - 1)), 0.05)

@@ -17,7 +17,7 @@ test_that("gnuplot strings end where they should", {
 test_that("odd names survive gnuplot", {
   skip_if(Sys.which("gnuplot") == "", "gnuplot is not installed")
   dir <- local_folder()
-  odd <- c("a_b^2{x}", "100% \"q\" it's", "back\\slash #1 @2", "$HOME `id`")
+  odd <- c("a_b^2{x}", "100% \"q\" it's", "back\\slash #1 @2", "$HOME `id`", "<b>&amp;")
   rows <- list()
   for (name in odd) for (rep in 1:6) {
     rows <- c(rows, list(plain_row(allocator = name, rep = rep, size_min = 16, size_max = 64, live_peak_bytes = 1,
@@ -28,7 +28,9 @@ test_that("odd names survive gnuplot", {
   out <- file.path(dir, "out")
   figures <- list(throughput = figure_throughput(results, registry), rss = figure_rss(results, registry))
   expect_silent(write_figures(figures, registry, file.path(suite, "analysis", "plots"), out))
-  svg <- paste(readLines(file.path(out, "rss.svg")), collapse = "\n")
+  skip_if_not_installed("xml2")
+  svg <- xml2::xml_text(xml2::read_xml(file.path(out, "rss.svg")))
+  expect_match(svg, "<b>&amp;", fixed = TRUE)
   expect_match(svg, "a_b^2{x}", fixed = TRUE)
   expect_match(svg, "back\\slash #1 @2", fixed = TRUE)
   expect_match(svg, "$HOME `id`", fixed = TRUE)
@@ -45,6 +47,8 @@ test_that("numbers print with three significant digits, bounds with the value's 
   expect_equal(number_text(c(0.0012345, 1.2345, 123.45, 123456, NA)), c("0.00123", "1.23", "123", "123,000", NA))
   expect_equal(interval_tex(interval_of(118, 117.6, 118.44)), "[118, 118]")
   expect_equal(interval_tex(interval_of(1.23, 1.2, 1.256)), "[1.20, 1.26]")
+  expect_equal(interval_tex(interval_of(0, 0, 212.95)), "[0, 213]")
+  expect_equal(interval_tex(interval_of(-7.95, -20.4, 3)), "[$-$20.4, 3.0]")
   expect_equal(published_text(c(4.12, 1420, 0.5)), c("4.12", "1420", "0.5"))
   expect_equal(launches_text(c(8, 7, NA, 8)), "7--8")
   expect_equal(launches_text(integer()), "0")
