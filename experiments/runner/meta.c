@@ -189,6 +189,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
     json_object_set_new(meta, "planned_rows", json_integer((json_int_t)plan->rows));
     json_object_set_new(meta, "begun_at", json_string(now));
     json_object_set_new(meta, "finished_at", json_null());
+    json_object_set_new(meta, "command_line", command_line(command));
     json_object_set_new(meta, "starts", json_pack("[o]", start_meta(a, command)));
     json_object_set_new(meta, "machine_id", text_or_null(machine_id));
     json_object_set(meta, "machine", machine->facts);

@@ -1,0 +1,60 @@
+#!/bin/sh
+# The sweeps that come with the suite: every preset plans, smoke runs and verifies. Prints TAP.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+BUILD=${BUILD:-build}
+case $BUILD in /*) build=$BUILD ;; *) build=$root/$BUILD ;; esac
+ak=$build/bin/ak
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' INT TERM
+checks=0
+failed=0
+
+check() { # check WHAT COMMAND...: one TAP line
+  what=$1
+  shift
+  checks=$((checks + 1))
+  if "$@" > "$dir/said" 2>&1; then
+    echo "ok $checks - $what"
+  else
+    echo "not ok $checks - $what"
+    sed 's/^/#   /' "$dir/said" | tail -n 8
+    failed=1
+  fi
+}
+
+# plan SWEEP PRESET REPS: it plans, with at least so many repetitions
+plan() {
+  "$ak" run "$1" --preset "$2" --allocators glibc --dry-run > "$dir/plan" || return 1
+  tail -n 1 "$dir/plan"
+  [ "$(sed -n '$s/.* \([0-9]*\) repetitions:.*/\1/p' "$dir/plan")" -ge "$3" ]
+}
+
+# smoke SWEEP: all rows ok or skipped, and the folder verifies. An allocator that is not installed here is left out.
+smoke() {
+  "$ak" run "$1" --preset smoke --out "$dir/$1" --allocators "$installed" && "$ak" verify "$dir/$1"
+}
+
+cd "$dir" || exit 1
+if ! command -v jq > /dev/null || [ ! -x "$ak" ]; then
+  echo "1..0 # SKIP needs jq and $ak"
+  exit 0
+fi
+installed=$("$ak" list allocators --json | jq -r 'map(select(.found and .frees) | .name) | join(",")')
+sweeps=$("$ak" list sweeps --json | jq -r '.[].name')
+check "the six sweeps of the paper are there" sh -c '
+  for s in paper contention fastpath falseshare remote latency; do case " $1 " in *" $s "*) ;; *) exit 1 ;; esac; done' \
+  sh "$(echo "$sweeps" | tr '\n' ' ')"
+for sweep in $sweeps; do
+  check "$sweep, smoke: plans" plan "$sweep" smoke 1
+  check "$sweep, quick: plans, six launches of each cell at least" plan "$sweep" quick 6
+  check "$sweep, paper: plans, twenty launches of each cell at least" plan "$sweep" paper 20
+  check "$sweep, smoke: runs and verifies" smoke "$sweep"
+  check "$sweep says what it asks" sh -c '"$1" list sweeps | grep -q "^  $2 *[a-zA-Z]"' sh "$ak" "$sweep"
+done
+check "one seed for all allocators of a cell and repetition, another for the next" sh -c '
+  awk -F, "NR > 1 { key = \$3 \",\" \$4 \",\" \$6 \",\" \$11; if (key in seed && seed[key] != \$8) bad = 1; seed[key] = \$8 } END { exit bad }" \
+    "$1/contention/plan.csv"' sh "$dir"
+echo "1..$checks"
+exit $failed
