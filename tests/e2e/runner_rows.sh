@@ -45,6 +45,16 @@ kill -KILL "$(head -n 1 pids)"
 wait $pid
 is "a kernel killed from outside: oom, with a word on the evidence" "$(statuses killed)" "oom 1"
 
+# the launcher between them is killed
+"$ak" run acts.sweep --preset smoke --out launcher > out.txt 2>&1 &
+pid=$!
+check "a hanging kernel runs again" wait_until 10 running
+kill -KILL "$(pgrep -f "^$suite/build/bin/ak-launch ")"
+wait $pid
+is "the launcher killed: exit 1" $? 1
+is "the launcher killed: error" "$(statuses launcher)" "error 1"
+check "the launcher killed: its kernel is gone" wait_until 5 nothing_left
+
 # min_threads, threads and allocators that cannot be
 is "picky allocator left out by the sweep: exit 0" "$(printf 'kernel = misbehave, null\nallocators = glibc, picky\nnull.allocators = glibc, picky\n' > p.sweep; code ak run p.sweep --preset smoke --out picky)" 0
 is "picky allocator left out by the sweep: rows" "$(statuses picky)" "ok 3"
