@@ -2,8 +2,9 @@
  * ak-launch - starts one kernel from a small process, and leaves nothing running. See launch.h.
  *
  * A chain of two parent-death signals covers every order of deaths: ak gone -> SIGTERM here -> the group is
- * killed; ak-launch gone -> SIGKILL to the kernel. Each link is checked once after it was set, since the parent
- * may have gone before. Descendants that leave the group are adopted (subreaper) and killed one by one.
+ * killed; ak-launch gone -> SIGKILL to the kernel. Each link is checked once after it was set, since the
+ * parent may have gone before. Descendants that leave the group are adopted (subreaper) and killed one by
+ * one.
  */
 #include "launch.h"
 
@@ -63,8 +64,8 @@ failed:;
     _exit(EXIT_NO_EXEC);
 }
 
-/* Kill the group, and those that left it and were adopted; reap all. The list of children is read again until it
- * is empty, since the killed may have had children of their own. */
+/* Kill the group, and those that left it and were adopted; reap all. The list of children is read again
+ * until it is empty, since the killed may have had children of their own. */
 static void kill_all(pid_t group)
 {
     char path[64];

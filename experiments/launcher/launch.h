@@ -30,7 +30,7 @@ enum launch_end {
 
 struct launch_report {
     uint32_t magic;
-    int32_t  end, code;
+    int32_t end, code;
     uint64_t wall_ns;
     uint64_t user_us, system_us;
     uint64_t maxrss_bytes;

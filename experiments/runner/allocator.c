@@ -14,7 +14,7 @@
 #define PROBE_BYTES_MAX  (1 << 20)
 
 /* AK_LIBRARY_<NAME> or NULL. */
-static const char *override(struct arena *a, const char *name)
+static const char * override(struct arena *a, const char *name)
 {
     char *variable = arena_printf(a, "AK_LIBRARY_%s", name);
     for (char *c = variable; *c; c++)
@@ -26,7 +26,8 @@ static const char *override(struct arena *a, const char *name)
 static bool same_file(const char *x, const char *y)
 {
     struct stat one, other;
-    return stat(x, &one) == 0 && stat(y, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    return stat(x, &one) == 0 && stat(y, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
 }
 
 /* The loader's own words: "ERROR: ld.so: object 'x' from LD_PRELOAD cannot be preloaded (WHY): ignored." */
@@ -48,7 +49,8 @@ static char *mapped_object(struct arena *a, const char *listing, const char *lib
     while (*listing) {
         size_t length = strcspn(listing, "\n");
         char *object = arena_strndup(a, listing, length);
-        bool is_it = strchr(library, '/') ? same_file(object, library) : strcmp(path_name(object), library) == 0;
+        bool is_it =
+            strchr(library, '/') ? same_file(object, library) : strcmp(path_name(object), library) == 0;
         if (is_it && *object == '/')
             return object;
         listing += length + (listing[length] == '\n');
@@ -74,9 +76,13 @@ static bool run_where(const struct paths *paths, struct arena *a, const struct a
 {
     const char *argv[] = {paths->launcher, "--where", NULL};
     struct words kept = {0};
-    struct child_request request = {.argv = argv, .env = child_environment(a, &kept), .preload = al->preload,
-                                    .directory = al->directory, .timeout_ms = PROBE_TIMEOUT_MS,
-                                    .out_max = PROBE_BYTES_MAX, .interrupts_max = 1};
+    struct child_request request = {.argv = argv,
+                                    .env = child_environment(a, &kept),
+                                    .preload = al->preload,
+                                    .directory = al->directory,
+                                    .timeout_ms = PROBE_TIMEOUT_MS,
+                                    .out_max = PROBE_BYTES_MAX,
+                                    .interrupts_max = 1};
     return child_run(paths->launcher, &request, outcome, f);
 }
 
@@ -96,8 +102,8 @@ static bool resolve_libc(struct arena *a, const struct paths *paths, struct allo
     return true;
 }
 
-static bool resolve_library(struct arena *a, const struct paths *paths, struct allocator *al, const char *library,
-                            struct fault *f)
+static bool resolve_library(struct arena *a, const struct paths *paths, struct allocator *al,
+                            const char *library, struct fault *f)
 {
     const char *own = arena_printf(a, "%s/%s", paths->libraries, library);
     if (!strchr(library, '/') && path_is_file(own))
@@ -114,13 +120,15 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
         }
     }
     if (!set_preload(a, al, library)) {
-        al->reason = arena_printf(a, "%s: a blank or colon in the file's name, which LD_PRELOAD cannot carry", library);
+        al->reason = arena_printf(a, "%s: a blank or colon in the file's name, which LD_PRELOAD cannot carry",
+                                  library);
         return true;
     }
     struct child_outcome outcome;
     if (!run_where(paths, a, al, &outcome, f))
         return false;
-    char *object = outcome.end == CHILD_EXITED && outcome.code == 0 ? mapped_object(a, outcome.out.data, library) : NULL;
+    char *object =
+        outcome.end == CHILD_EXITED && outcome.code == 0 ? mapped_object(a, outcome.out.data, library) : NULL;
     if (!object && outcome.end == CHILD_EXITED && outcome.code == 0 && al->directory &&
         strstr(outcome.out.data, al->preload))
         object = arena_strdup(a, library); /* mapped under its relative name */
@@ -131,9 +139,10 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
     }
     if (!al->found) {
         const char *words = loader_words(a, outcome.err.data);
-        al->reason = arena_printf(a, "%s cannot be loaded: %s%s%s", library, *words ? words : "the loader left it out",
-                                  outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : "; a program with it: ",
-                                  outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : child_end_words(a, &outcome));
+        al->reason = arena_printf(
+            a, "%s cannot be loaded: %s%s%s", library, *words ? words : "the loader left it out",
+            outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : "; a program with it: ",
+            outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : child_end_words(a, &outcome));
     }
     child_outcome_free(&outcome);
     return true;
@@ -166,15 +175,25 @@ static const char *member(struct arena *a, const json_t *json, const char *key)
     return text;
 }
 
-bool allocator_probe(struct arena *a, const struct paths *paths, const char *probe_kernel, struct allocator *al,
-                     struct fault *f)
+bool allocator_probe(struct arena *a, const struct paths *paths, const char *probe_kernel,
+                     struct allocator *al, struct fault *f)
 {
-    const char *argv[] = {probe_kernel, "--probe", "--json", "--expect", al->expect, "--version-call",
-                          *al->version_call ? al->version_call : "file", NULL};
+    const char *argv[] = {probe_kernel,
+                          "--probe",
+                          "--json",
+                          "--expect",
+                          al->expect,
+                          "--version-call",
+                          *al->version_call ? al->version_call : "file",
+                          NULL};
     struct words kept = {0};
-    struct child_request request = {.argv = argv, .env = child_environment(a, &kept), .preload = al->preload,
-                                    .directory = al->directory, .timeout_ms = PROBE_TIMEOUT_MS,
-                                    .out_max = PROBE_BYTES_MAX, .interrupts_max = 1};
+    struct child_request request = {.argv = argv,
+                                    .env = child_environment(a, &kept),
+                                    .preload = al->preload,
+                                    .directory = al->directory,
+                                    .timeout_ms = PROBE_TIMEOUT_MS,
+                                    .out_max = PROBE_BYTES_MAX,
+                                    .interrupts_max = 1};
     struct child_outcome outcome;
     if (!child_run(paths->launcher, &request, &outcome, f))
         return false;
@@ -191,7 +210,8 @@ bool allocator_probe(struct arena *a, const struct paths *paths, const char *pro
             al->trouble = arena_printf(a, "the probe ended with exit status %d", outcome.code);
     } else {
         const char *last = text_last_line(a, outcome.err.data, 300);
-        al->trouble = arena_printf(a, "the probe ended: %s%s%s", child_end_words(a, &outcome), *last ? ": " : "", last);
+        al->trouble =
+            arena_printf(a, "the probe ended: %s%s%s", child_end_words(a, &outcome), *last ? ": " : "", last);
     }
     json_decref(json);
     child_outcome_free(&outcome);

@@ -48,7 +48,10 @@ char *arena_strndup(struct arena *a, const char *text, size_t length)
     return copy;
 }
 
-char *arena_strdup(struct arena *a, const char *text) { return arena_strndup(a, text, strlen(text)); }
+char *arena_strdup(struct arena *a, const char *text)
+{
+    return arena_strndup(a, text, strlen(text));
+}
 
 char *arena_printf(struct arena *a, const char *format, ...)
 {

@@ -33,7 +33,8 @@ static bool group_path(const char *controller, char *path, size_t size)
     return found;
 }
 
-/* A file of the group; within a container the path may start above what is mounted, then the mount's root serves. */
+/* A file of the group; within a container the path may start above what is mounted, then the mount's root
+ * serves. */
 static bool group_file(const char *controller, const char *name, char *path, size_t size)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
@@ -89,7 +90,8 @@ bool cgroup_cpu_limit(char *text, size_t size)
         return false;
     if (*text == '-')
         snprintf(text, size, "max");
-    else if (group_file("cpu", "cpu.cfs_period_us", path, sizeof path) && machine_line(path, period, sizeof period)) {
+    else if (group_file("cpu", "cpu.cfs_period_us", path, sizeof path) &&
+             machine_line(path, period, sizeof period)) {
         size_t length = strlen(text);
         snprintf(text + length, size - length, " %s", period);
     }

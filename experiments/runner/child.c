@@ -54,8 +54,8 @@ static void close_pipe(int fd[2])
 }
 
 /* Start ak-launch with its ends of the pipes; its own process group keeps a terminal's Ctrl-C from it. */
-static bool spawn_launcher(const char *launcher, const struct child_request *r, int pipes[PIPES][2], pid_t *pid,
-                           struct fault *f)
+static bool spawn_launcher(const char *launcher, const struct child_request *r, int pipes[PIPES][2],
+                           pid_t *pid, struct fault *f)
 {
     size_t count = 0;
     while (r->argv[count])
@@ -67,8 +67,8 @@ static bool spawn_launcher(const char *launcher, const struct child_request *r, 
     const char **argv = calloc(count + 7, sizeof *argv);
     if (!argv)
         return fault_set(f, AK_ENVIRONMENT, "out of memory");
-    const char *head[] = {launcher, parent, report, timeout, r->directory ? r->directory : "",
-                          r->preload ? r->preload : ""};
+    const char *head[] = {
+        launcher, parent, report, timeout, r->directory ? r->directory : "", r->preload ? r->preload : ""};
     memcpy(argv, head, sizeof head);
     memcpy(argv + 6, r->argv, count * sizeof *argv);
 
@@ -106,8 +106,9 @@ static void keep_tail(struct buffer *b, const char *bytes, size_t length)
 static void end_from_report(struct child_outcome *o, const struct launch_report *report)
 {
     static const enum child_end ends[] = {
-        [LAUNCH_EXITED] = CHILD_EXITED,   [LAUNCH_SIGNALLED] = CHILD_SIGNALLED, [LAUNCH_TIMED_OUT] = CHILD_TIMED_OUT,
-        [LAUNCH_STOPPED] = CHILD_STOPPED, [LAUNCH_NO_EXEC] = CHILD_NO_EXEC,
+        [LAUNCH_EXITED] = CHILD_EXITED,       [LAUNCH_SIGNALLED] = CHILD_SIGNALLED,
+        [LAUNCH_TIMED_OUT] = CHILD_TIMED_OUT, [LAUNCH_STOPPED] = CHILD_STOPPED,
+        [LAUNCH_NO_EXEC] = CHILD_NO_EXEC,
     };
     if (report->magic != LAUNCH_MAGIC || report->end < 0 || report->end > LAUNCH_NO_EXEC)
         return;
@@ -153,7 +154,8 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
             asked = true;
             deadline = now + LAUNCHER_GRACE_MS;
         }
-        uint64_t wait = deadline - now < 1000 ? deadline - now : 1000; /* wakes for a signal that came before poll */
+        uint64_t wait =
+            deadline - now < 1000 ? deadline - now : 1000; /* wakes for a signal that came before poll */
         if (poll(watch, PIPES, (int)wait) < 0)
             continue; /* EINTR: look at the interrupts */
         for (int i = 0; i < PIPES; i++) {
@@ -214,22 +216,29 @@ void child_outcome_free(struct child_outcome *o)
 const char *child_end_words(struct arena *a, const struct child_outcome *o)
 {
     switch (o->end) {
-    case CHILD_EXITED: return arena_printf(a, "exit status %d", o->code);
-    case CHILD_SIGNALLED: return arena_printf(a, "signal %d (%s)", o->code, strsignal(o->code));
-    case CHILD_TIMED_OUT: return "timed out";
-    case CHILD_STOPPED: return "stopped";
-    case CHILD_OVERFLOW: return "printed too much";
-    case CHILD_NO_EXEC: return arena_printf(a, "cannot be started: %s", strerror(o->code));
-    case CHILD_LOST: break;
+    case CHILD_EXITED:
+        return arena_printf(a, "exit status %d", o->code);
+    case CHILD_SIGNALLED:
+        return arena_printf(a, "signal %d (%s)", o->code, strsignal(o->code));
+    case CHILD_TIMED_OUT:
+        return "timed out";
+    case CHILD_STOPPED:
+        return "stopped";
+    case CHILD_OVERFLOW:
+        return "printed too much";
+    case CHILD_NO_EXEC:
+        return arena_printf(a, "cannot be started: %s", strerror(o->code));
+    case CHILD_LOST:
+        break;
     }
     return "ak-launch ended without a report";
 }
 
 /* Variables that pass: they tune allocators, the loader, hwloc or sanitizers. Recorded in meta.json. */
 static const char *const kept_prefixes[] = {
-    "MALLOC_",         "MIMALLOC_",    "TCMALLOC_", "TBB_MALLOC_",  "TLFL_",         "JEMALLOC_", "GLIBC_TUNABLES=",
-    "LD_LIBRARY_PATH=", "HWLOC_",      "AK_SIM",    "ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS=",
-    "TSAN_OPTIONS=",   "PAPI_",
+    "MALLOC_",       "MIMALLOC_",       "TCMALLOC_",        "TBB_MALLOC_",   "TLFL_",
+    "JEMALLOC_",     "GLIBC_TUNABLES=", "LD_LIBRARY_PATH=", "HWLOC_",        "AK_SIM",
+    "ASAN_OPTIONS=", "UBSAN_OPTIONS=",  "LSAN_OPTIONS=",    "TSAN_OPTIONS=", "PAPI_",
 };
 
 char **child_environment(struct arena *a, struct words *kept)

@@ -18,28 +18,28 @@ enum child_end {
     CHILD_EXITED,    /* code: exit status */
     CHILD_SIGNALLED, /* code: signal */
     CHILD_TIMED_OUT,
-    CHILD_STOPPED,   /* by interrupts */
-    CHILD_OVERFLOW,  /* printed more than out_max and was killed */
-    CHILD_NO_EXEC,   /* code: errno */
-    CHILD_LOST,      /* ak-launch ended without a report */
+    CHILD_STOPPED,  /* by interrupts */
+    CHILD_OVERFLOW, /* printed more than out_max and was killed */
+    CHILD_NO_EXEC,  /* code: errno */
+    CHILD_LOST,     /* ak-launch ended without a report */
 };
 
 struct child_request {
     const char *const *argv; /* argv[0]: path of the program; NULL-terminated */
-    char *const       *env;  /* NULL-terminated; LD_PRELOAD is set by `preload` alone */
-    const char        *preload;   /* NULL or "": none */
-    const char        *directory; /* NULL: here */
-    uint64_t           timeout_ms; /* 0: none */
-    size_t             out_max;    /* bytes of stdout; more ends the program */
-    int                interrupts_max; /* stop when that many interrupts came; 0: never */
+    char *const *env;        /* NULL-terminated; LD_PRELOAD is set by `preload` alone */
+    const char *preload;     /* NULL or "": none */
+    const char *directory;   /* NULL: here */
+    uint64_t timeout_ms;     /* 0: none */
+    size_t out_max;          /* bytes of stdout; more ends the program */
+    int interrupts_max;      /* stop when that many interrupts came; 0: never */
 };
 
 struct child_outcome {
     enum child_end end;
-    int            code;
-    struct buffer  out; /* stdout */
-    struct buffer  err; /* the last part of stderr, at most ERR_KEPT bytes */
-    uint64_t       wall_ns, user_us, system_us, maxrss_bytes;
+    int code;
+    struct buffer out; /* stdout */
+    struct buffer err; /* the last part of stderr, at most ERR_KEPT bytes */
+    uint64_t wall_ns, user_us, system_us, maxrss_bytes;
 };
 
 #define CHILD_ERR_KEPT 16384
@@ -49,14 +49,15 @@ extern volatile sig_atomic_t child_interrupts;
 /* From now on count them instead of dying. */
 void child_watch_interrupts(void);
 
-/* Run to the end. False only if ak-launch itself cannot be started (AK_ENVIRONMENT). Free with child_outcome_free. */
+/* Run to the end. False only if ak-launch itself cannot be started (AK_ENVIRONMENT). Free with
+ * child_outcome_free. */
 bool child_run(const char *launcher, const struct child_request *, struct child_outcome *, struct fault *);
 void child_outcome_free(struct child_outcome *);
 /* How it ended, in words: "exit status 3", "signal 11 (Segmentation fault)". In the arena. */
 const char *child_end_words(struct arena *, const struct child_outcome *);
 
-/* The environment of kernels: a short fixed part (PATH, HOME, LANG=C) and those variables of ak's own that tune
- * allocators, loader and sanitizers (`kept`: their names). In the arena. */
+/* The environment of kernels: a short fixed part (PATH, HOME, LANG=C) and those variables of ak's own that
+ * tune allocators, loader and sanitizers (`kept`: their names). In the arena. */
 char **child_environment(struct arena *, struct words *kept);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * ak doctor: what this machine can and cannot measure, why, and what would help.
  *
- * A finding is one line of judgement with its reason and its fix. Nothing is changed: what needs privilege is only
- * told.
+ * A finding is one line of judgement with its reason and its fix. Nothing is changed: what needs privilege
+ * is only told.
  */
 #include "child.h"
 #include "command.h"
@@ -24,16 +24,16 @@
 enum verdict { CAN, LIMITED, CANNOT, VERDICTS };
 static const char *const verdict_words[VERDICTS] = {"ok", "limited", "missing"};
 
-#define GIB (1024.0 * 1024 * 1024)
+#define GIB           (1024.0 * 1024 * 1024)
 #define STEAL_NOTABLE 0.01
 #define LOAD_NOTABLE  0.3 /* per allowed CPU */
 #define FILES_WANTED  1024
 #define MAPS_WANTED   65530
 
 struct doctor {
-    json_t        *findings; /* array of {area, verdict, finding, why, fix} */
+    json_t *findings; /* array of {area, verdict, finding, why, fix} */
     struct machine machine;
-    struct suite   suite;
+    struct suite suite;
 };
 
 static void add(struct doctor *d, const char *area, enum verdict verdict, const char *why, const char *fix,
@@ -86,26 +86,35 @@ static void look_at_cpus(struct doctor *d)
     double allowed = count(d, "cpus_allowed"), online = count(d, "cpus_online");
     add(d, "cpus", allowed < online ? LIMITED : CAN,
         allowed < online ? "the affinity mask or the cpuset leaves some out" : "",
-        allowed < online ? "start ak without taskset, or widen the cpuset" : "", "%s: %.0f of %.0f CPUs may be used, %.0f cores",
-        text(d, "cpu_model"), allowed, online, count(d, "cores"));
+        allowed < online ? "start ak without taskset, or widen the cpuset" : "",
+        "%s: %.0f of %.0f CPUs may be used, %.0f cores", text(d, "cpu_model"), allowed, online,
+        count(d, "cores"));
     add(d, "threads", allowed < 8 ? LIMITED : CAN,
-        "rows with more threads than CPUs measure descheduling; they are marked oversubscribed and enter no fit",
+        "rows with more threads than CPUs measure descheduling; they are marked oversubscribed and enter no "
+        "fit",
         allowed < 8 ? "use a machine with more CPUs for contention beyond this" : "",
         "contention can be measured up to %.0f threads", allowed);
     if (allowed < 2)
-        add(d, "c2c", CANNOT, "one CPU has no other to share a line with", "use a machine with two CPUs or more",
+        add(d, "c2c", CANNOT, "one CPU has no other to share a line with",
+            "use a machine with two CPUs or more",
             "false sharing and transfers between cores cannot be measured");
     bool limited = *text(d, "cgroup_cpu_max") && strncmp(text(d, "cgroup_cpu_max"), "max", 3) != 0;
     if (limited)
-        add(d, "cpu quota", LIMITED, "a throttled thread looks like a blocked one", "remove the quota (cpu.max) of the cgroup",
-            "the cgroup limits CPU time: %s", text(d, "cgroup_cpu_max"));
+        add(d, "cpu quota", LIMITED, "a throttled thread looks like a blocked one",
+            "remove the quota (cpu.max) of the cgroup", "the cgroup limits CPU time: %s",
+            text(d, "cgroup_cpu_max"));
     if (is_true(d, "hypervisor"))
-        add(d, "virtual machine", LIMITED, "the host schedules the CPUs and may hide their counters and their topology",
+        add(d, "virtual machine", LIMITED,
+            "the host schedules the CPUs and may hide their counters and their topology",
             "use bare metal for absolute numbers", "this is a virtual machine");
     double smt = count(d, "smt_active");
-    add(d, "smt", smt > 0 ? LIMITED : CAN, smt > 0 ? "two threads of one core share its caches and pipelines" : "",
-        smt > 0 ? "place by --placement scatter, or as root: echo off > /sys/devices/system/cpu/smt/control" : "",
-        smt < 0 ? "hyper-threading: %s" : smt > 0 ? "hyper-threading is on%s" : "hyper-threading is off or hidden%s",
+    add(d, "smt", smt > 0 ? LIMITED : CAN,
+        smt > 0 ? "two threads of one core share its caches and pipelines" : "",
+        smt > 0 ? "place by --placement scatter, or as root: echo off > /sys/devices/system/cpu/smt/control"
+                : "",
+        smt < 0   ? "hyper-threading: %s"
+        : smt > 0 ? "hyper-threading is on%s"
+                  : "hyper-threading is off or hidden%s",
         smt < 0 ? unknown(d, "smt_active") : "");
 }
 
@@ -115,19 +124,24 @@ static void look_at_clock(struct doctor *d)
     add(d, "clock", steady ? CAN : LIMITED,
         steady ? "" : "the processor does not promise a TSC that runs evenly in all states",
         steady ? "" : "latencies then come from clock_gettime, which costs more per sample",
-        steady ? "invariant TSC, clocksource %s: latencies of single calls can be sampled" : "no invariant TSC, clocksource %s",
+        steady ? "invariant TSC, clocksource %s: latencies of single calls can be sampled"
+               : "no invariant TSC, clocksource %s",
         text(d, "clocksource"));
     const char *governor = text(d, "governor"), *turbo = text(d, "turbo");
     if (!*governor)
         add(d, "frequency", LIMITED, unknown(d, "governor"),
-            "interleaved repetitions keep allocators comparable all the same", "the clock rate can be neither read nor fixed");
+            "interleaved repetitions keep allocators comparable all the same",
+            "the clock rate can be neither read nor fixed");
     else
         add(d, "frequency", strcmp(governor, "performance") == 0 ? CAN : LIMITED,
             strcmp(governor, "performance") == 0 ? "" : "the clock rate follows the load",
-            strcmp(governor, "performance") == 0 ? "" : "as root: cpupower frequency-set -g performance", "governor %s", governor);
+            strcmp(governor, "performance") == 0 ? "" : "as root: cpupower frequency-set -g performance",
+            "governor %s", governor);
     if (strcmp(turbo, "on") == 0)
-        add(d, "turbo", LIMITED, "the clock rate depends on how many cores are busy, and so does every scaling curve",
-            "as root: echo 0 > /sys/devices/system/cpu/cpufreq/boost, or 1 > .../intel_pstate/no_turbo", "turbo is on");
+        add(d, "turbo", LIMITED,
+            "the clock rate depends on how many cores are busy, and so does every scaling curve",
+            "as root: echo 0 > /sys/devices/system/cpu/cpufreq/boost, or 1 > .../intel_pstate/no_turbo",
+            "turbo is on");
 }
 
 static void look_at_nodes(struct doctor *d)
@@ -138,7 +152,8 @@ static void look_at_nodes(struct doctor *d)
     else
         add(d, "numa", nodes > 1 ? CAN : CANNOT,
             nodes > 1 ? "" : "alpha across nodes and remote memory are not identifiable with one node",
-            nodes > 1 ? "" : "use a machine with two sockets", "%zu NUMA node%s", nodes, nodes == 1 ? "" : "s");
+            nodes > 1 ? "" : "use a machine with two sockets", "%zu NUMA node%s", nodes,
+            nodes == 1 ? "" : "s");
     if (count(d, "numa_balancing") > 0 && nodes > 1)
         add(d, "numa balancing", LIMITED, "the kernel moves pages while they are measured",
             "as root: sysctl kernel.numa_balancing=0", "automatic NUMA balancing is on");
@@ -157,7 +172,8 @@ static void take_backend(const char *name, const char *what, bool can, const cha
     add(d, area, can ? CAN : CANNOT, can ? "" : why, "", can ? "%s can count" : "%s cannot count", name);
 }
 
-/* True if the kernel shows a processor's PMU: an event source of type PERF_TYPE_RAW, or one for each kind of core. */
+/* True if the kernel shows a processor's PMU: an event source of type PERF_TYPE_RAW, or one for each kind
+ * of core. */
 static bool has_pmu(void)
 {
     static const char *const names[] = {"cpu", "cpu_core", "cpu_atom"};
@@ -180,30 +196,37 @@ static void look_at_counters(struct doctor *d)
 {
     bool pmu = has_pmu();
     add(d, "hardware events", pmu ? CAN : CANNOT,
-        pmu ? "" : "the kernel shows no PMU, as in most virtual machines: cycles, L1, L3 and HITM columns stay empty",
-        pmu ? "" : "give the machine a virtual PMU, use bare metal, or count by the simulated machine (--counters sim)",
+        pmu ? ""
+            : "the kernel shows no PMU, as in most virtual machines: cycles, L1, L3 and HITM columns stay "
+              "empty",
+        pmu ? ""
+            : "give the machine a virtual PMU, use bare metal, or count by the simulated machine (--counters "
+              "sim)",
         pmu ? "the processor's PMU is there" : "no hardware counters");
     counters_survey(take_backend, d);
     double paranoid = count(d, "perf_event_paranoid");
     if (paranoid < -1.5)
-        add(d, "perf events", CANNOT, unknown(d, "perf_event_paranoid"), "use a kernel with CONFIG_PERF_EVENTS",
-            "perf_event_open is not there");
+        add(d, "perf events", CANNOT, unknown(d, "perf_event_paranoid"),
+            "use a kernel with CONFIG_PERF_EVENTS", "perf_event_open is not there");
     else
-        add(d, "perf events", paranoid > 2 ? CANNOT : CAN, paranoid > 2 ? "unprivileged users may count nothing" : "",
-            paranoid > 2 ? "as root: sysctl kernel.perf_event_paranoid=2" : "", "perf_event_paranoid is %.0f", paranoid);
+        add(d, "perf events", paranoid > 2 ? CANNOT : CAN,
+            paranoid > 2 ? "unprivileged users may count nothing" : "",
+            paranoid > 2 ? "as root: sysctl kernel.perf_event_paranoid=2" : "", "perf_event_paranoid is %.0f",
+            paranoid);
 }
 
 /* ---- memory ---- */
 
 static void look_at_memory(struct doctor *d)
 {
-    double total = count(d, "memory_bytes"), available = count(d, "memory_available_bytes"), swap = count(d, "swap_bytes");
+    double total = count(d, "memory_bytes"), available = count(d, "memory_available_bytes"),
+           swap = count(d, "swap_bytes");
     const char *limit = text(d, "cgroup_memory_max");
     bool limited = *limit && strcmp(limit, "max") != 0;
     add(d, "memory", available < 2 * GIB ? LIMITED : CAN,
         available < 2 * GIB ? "large live sets may end in swap or an out-of-memory kill" : "",
-        available < 2 * GIB ? "free memory, or lower live_blocks" : "", "%.1f GiB, %.1f GiB available", total / GIB,
-        available / GIB);
+        available < 2 * GIB ? "free memory, or lower live_blocks" : "", "%.1f GiB, %.1f GiB available",
+        total / GIB, available / GIB);
     if (limited)
         add(d, "memory limit", LIMITED, "rows beyond it end as oom", "raise memory.max of the cgroup",
             "the cgroup limits memory to %.1f GiB", strtod(limit, NULL) / GIB);
@@ -214,26 +237,33 @@ static void look_at_memory(struct doctor *d)
     bool always = strcmp(thp, "always") == 0;
     add(d, "huge pages", always ? LIMITED : CAN,
         always ? "transparent huge pages inflate resident sizes and undo purging" : "",
-        always ? "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled" : "", "transparent huge pages: %s",
-        *thp ? thp : unknown(d, "thp"));
-    bool smaps = access("/proc/self/smaps_rollup", R_OK) == 0, sched = access("/proc/self/schedstat", R_OK) == 0;
-    add(d, "resident size", smaps ? CAN : CANNOT, smaps ? "" : "/proc/self/smaps_rollup cannot be read (Linux 4.14 and later)",
-        smaps ? "" : "use a newer kernel", smaps ? "smaps_rollup is there" : "resident sizes cannot be measured");
+        always ? "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled" : "",
+        "transparent huge pages: %s", *thp ? thp : unknown(d, "thp"));
+    bool smaps = access("/proc/self/smaps_rollup", R_OK) == 0,
+         sched = access("/proc/self/schedstat", R_OK) == 0;
+    add(d, "resident size", smaps ? CAN : CANNOT,
+        smaps ? "" : "/proc/self/smaps_rollup cannot be read (Linux 4.14 and later)",
+        smaps ? "" : "use a newer kernel",
+        smaps ? "smaps_rollup is there" : "resident sizes cannot be measured");
     add(d, "blocked time", sched ? CAN : CANNOT, sched ? "" : "/proc/self/schedstat cannot be read",
         sched ? "" : "use a kernel with CONFIG_SCHED_INFO",
-        sched ? "schedstat is there: waiting and blocked time can be told apart" : "waiting and blocked time cannot be told apart");
+        sched ? "schedstat is there: waiting and blocked time can be told apart"
+              : "waiting and blocked time cannot be told apart");
 }
 
 static void look_at_noise(struct doctor *d)
 {
-    double steal = count(d, "steal_since_boot"), load = strtod(text(d, "load"), NULL), cpus = count(d, "cpus_allowed");
+    double steal = count(d, "steal_since_boot"), load = strtod(text(d, "load"), NULL),
+           cpus = count(d, "cpus_allowed");
     if (steal >= 0)
-        add(d, "steal", steal > STEAL_NOTABLE ? LIMITED : CAN, steal > STEAL_NOTABLE ? "other guests take CPU time" : "",
+        add(d, "steal", steal > STEAL_NOTABLE ? LIMITED : CAN,
+            steal > STEAL_NOTABLE ? "other guests take CPU time" : "",
             steal > STEAL_NOTABLE ? "look at steal_ratio of each row; use a dedicated host" : "",
             "%.2f %% of CPU time was stolen since the start", 100 * steal);
     bool busy = load > LOAD_NOTABLE * cpus;
     add(d, "load", busy ? LIMITED : CAN, busy ? "something else runs on these CPUs" : "",
-        busy ? "end other programs before a run; load_1min stands in each row" : "", "load average %.2f on %.0f CPUs", load, cpus);
+        busy ? "end other programs before a run; load_1min stands in each row" : "",
+        "load average %.2f on %.0f CPUs", load, cpus);
 }
 
 static void look_at_limits(struct doctor *d)
@@ -246,14 +276,15 @@ static void look_at_limits(struct doctor *d)
         add(d, "limits", LIMITED, "allocators that reserve large ranges fail under it", "ulimit -v unlimited",
             "address space is limited to %.1f GiB", (double)space.rlim_cur / GIB);
     if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur == RLIM_INFINITY)
-        add(d, "limits", LIMITED, "mappings are then laid out bottom up, unlike in production", "ulimit -s 8192",
-            "the stack is unlimited");
-    if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur != RLIM_INFINITY && processes.rlim_cur < 256)
-        add(d, "limits", LIMITED, "64 threads and more may not start", "ulimit -u 4096", "%llu processes at most",
-            (unsigned long long)processes.rlim_cur);
+        add(d, "limits", LIMITED, "mappings are then laid out bottom up, unlike in production",
+            "ulimit -s 8192", "the stack is unlimited");
+    if (getrlimit(RLIMIT_NPROC, &processes) == 0 && processes.rlim_cur != RLIM_INFINITY &&
+        processes.rlim_cur < 256)
+        add(d, "limits", LIMITED, "64 threads and more may not start", "ulimit -u 4096",
+            "%llu processes at most", (unsigned long long)processes.rlim_cur);
     if (count(d, "max_map_count") >= 0 && count(d, "max_map_count") < MAPS_WANTED)
-        add(d, "limits", LIMITED, "allocators that map much fail early", "as root: sysctl vm.max_map_count=65530",
-            "%.0f mappings at most", count(d, "max_map_count"));
+        add(d, "limits", LIMITED, "allocators that map much fail early",
+            "as root: sysctl vm.max_map_count=65530", "%.0f mappings at most", count(d, "max_map_count"));
 }
 
 /* ---- allocators and tools ---- */
@@ -275,7 +306,8 @@ static bool look_at_allocators(struct doctor *d, struct fault *f)
             return false;
         if (!al->found)
             add(d, "allocators", al->required ? CANNOT : LIMITED, al->reason,
-                strchr(al->library, '/') ? "give its path by AK_LIBRARY_NAME" : "install the package that holds the library, or make it",
+                strchr(al->library, '/') ? "give its path by AK_LIBRARY_NAME"
+                                         : "install the package that holds the library, or make it",
                 "%s is not installed", al->name);
         else if (*al->trouble)
             add(d, "allocators", CANNOT, al->trouble, "", "%s does not serve malloc", al->name);
@@ -310,14 +342,16 @@ static void look_at_tools(struct doctor *d)
         if (found)
             add(d, "tools", CAN, "", "", "%s (%s): %s", tools[i].program, tools[i].what, found);
         else
-            add(d, "tools", LIMITED, "not on PATH", fix, "%s is missing: %s", tools[i].program, tools[i].what);
+            add(d, "tools", LIMITED, "not on PATH", fix, "%s is missing: %s", tools[i].program,
+                tools[i].what);
     }
 }
 
 /* Packages of R that the analysis loads. */
 static void look_at_r(struct doctor *d)
 {
-    static const char *const folders[] = {"/usr/local/lib/R/site-library", "/usr/lib/R/site-library", "/usr/lib/R/library"};
+    static const char *const folders[] = {"/usr/local/lib/R/site-library", "/usr/lib/R/site-library",
+                                          "/usr/lib/R/library"};
     static const char *const packages[] = {"jsonlite"};
     const char *more = getenv("R_LIBS");
     for (size_t p = 0; p < sizeof packages / sizeof *packages; p++) {
@@ -336,7 +370,9 @@ static void look_at_folder(struct doctor *d)
     bool writable = access(".", W_OK) == 0;
     double room = statfs(".", &fs) == 0 ? (double)fs.f_bavail * (double)fs.f_bsize : -1;
     add(d, "results", writable && room > GIB ? CAN : LIMITED,
-        !writable ? "this folder cannot be written to" : room > GIB ? "" : "little room",
+        !writable    ? "this folder cannot be written to"
+        : room > GIB ? ""
+                     : "little room",
         !writable || room <= GIB ? "give another place by --out" : "", "%.1f GiB free here", room / GIB);
 }
 
@@ -347,7 +383,8 @@ static void print(const struct doctor *d)
     size_t i;
     json_t *f;
     size_t counts[VERDICTS] = {0};
-    json_array_foreach(d->findings, i, f) {
+    json_array_foreach(d->findings, i, f)
+    {
         const char *verdict = meta_text(f, "verdict"), *why = meta_text(f, "why"), *fix = meta_text(f, "fix");
         for (int v = 0; v < VERDICTS; v++)
             counts[v] += strcmp(verdict, verdict_words[v]) == 0;

@@ -24,9 +24,9 @@ static json_t *params_json(const struct kernel_info *k)
     json_t *list = json_array();
     for (size_t i = 0; i < k->params; i++) {
         const struct kernel_param *p = &k->param[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "name", p->name, "type", types[p->type],
-                                              "default", p->fallback, "unit", p->unit, "what", p->what, "words",
-                                              words_json(&p->words)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "name", p->name, "type",
+                                              types[p->type], "default", p->fallback, "unit", p->unit, "what",
+                                              p->what, "words", words_json(&p->words)));
     }
     return list;
 }
@@ -38,12 +38,13 @@ static json_t *list_kernels(struct suite *s, struct fault *f)
     json_t *list = json_array();
     for (size_t i = 0; i < s->kernels.count; i++) {
         const struct kernel_info *k = &s->kernels.kernel[i];
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o, s:I, s:b, s:b, s:b, s:o, s:s?}", "name", k->name, "what",
-                            k->trouble ? "cannot be used" : k->what, "op", *k->op ? k->op : "one malloc/free cycle",
-                            "variants", words_json(&k->variants), "min_threads", (json_int_t)k->min_threads,
-                            "own_threads", (int)k->own_threads, "no_alloc", (int)k->no_alloc, "sizes", (int)k->sizes,
-                            "params", params_json(k), "trouble", k->trouble));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o, s:I, s:b, s:b, s:b, s:o, s:s?}", "name",
+                                              k->name, "what", k->trouble ? "cannot be used" : k->what, "op",
+                                              *k->op ? k->op : "one malloc/free cycle", "variants",
+                                              words_json(&k->variants), "min_threads",
+                                              (json_int_t)k->min_threads, "own_threads", (int)k->own_threads,
+                                              "no_alloc", (int)k->no_alloc, "sizes", (int)k->sizes, "params",
+                                              params_json(k), "trouble", k->trouble));
     }
     return list;
 }
@@ -65,11 +66,11 @@ static json_t *list_allocators(struct suite *s, struct fault *f)
         }
         const char *trouble = al->found ? al->trouble : al->reason;
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "name", al->name, "label",
-                            al->label, "what", al->what, "colour", (json_int_t)al->colour, "required", (int)al->required,
-                            "frees", (int)al->frees, "found", (int)al->found, "version", al->version, "path",
-                            al->found ? al->real : "", "build_id", al->build_id, "trouble", trouble, "kernels",
-                            words_json(&al->kernels)));
+            list, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "name", al->name,
+                            "label", al->label, "what", al->what, "colour", (json_int_t)al->colour,
+                            "required", (int)al->required, "frees", (int)al->frees, "found", (int)al->found,
+                            "version", al->version, "path", al->found ? al->real : "", "build_id",
+                            al->build_id, "trouble", trouble, "kernels", words_json(&al->kernels)));
     }
     return list;
 }
@@ -86,16 +87,16 @@ static json_t *list_sweeps(struct suite *s, struct fault *f)
             return NULL;
         }
         struct words kernels = sweep_kernels(&s->arena, &sweep);
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", sweep.name, "what", sweep.what, "kernels",
-                                              words_json(&kernels)));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", sweep.name, "what", sweep.what,
+                                              "kernels", words_json(&kernels)));
     }
     return list;
 }
 
 static void take_backend(const char *name, const char *what, bool can, const char *why, void *user)
 {
-    json_array_append_new(user, json_pack("{s:s, s:s, s:b, s:s}", "name", name, "what", what, "can", (int)can, "trouble",
-                                          can ? "" : why));
+    json_array_append_new(user, json_pack("{s:s, s:s, s:b, s:s}", "name", name, "what", what, "can", (int)can,
+                                          "trouble", can ? "" : why));
 }
 
 static json_t *list_counters(struct suite *s, struct fault *f)
@@ -110,8 +111,10 @@ static json_t *list_counters(struct suite *s, struct fault *f)
 static const struct topic {
     const char *name;
     json_t *(*list)(struct suite *, struct fault *);
-} topics[] = {
-    {"kernels", list_kernels}, {"allocators", list_allocators}, {"sweeps", list_sweeps}, {"counters", list_counters}};
+} topics[] = {{"kernels", list_kernels},
+              {"allocators", list_allocators},
+              {"sweeps", list_sweeps},
+              {"counters", list_counters}};
 #define TOPICS (sizeof topics / sizeof *topics)
 
 static void print_topic(const struct topic *topic, const json_t *list)
@@ -119,17 +122,20 @@ static void print_topic(const struct topic *topic, const json_t *list)
     size_t i;
     json_t *item;
     int width = 0;
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         int length = (int)strlen(json_string_value(json_object_get(item, "name")));
         width = length > width ? length : width;
     }
     printf("%s:\n", topic->name);
-    json_array_foreach(list, i, item) {
+    json_array_foreach(list, i, item)
+    {
         const char *version = json_string_value(json_object_get(item, "version"));
         const char *trouble = json_string_value(json_object_get(item, "trouble"));
         printf("  %-*s  %s%s%s%s%s%s%s\n", width, json_string_value(json_object_get(item, "name")),
-               json_string_value(json_object_get(item, "what")), version && *version ? " (" : "", version ? version : "",
-               version && *version ? ")" : "", trouble && *trouble ? " [not here: " : "", trouble ? trouble : "",
+               json_string_value(json_object_get(item, "what")), version && *version ? " (" : "",
+               version ? version : "", version && *version ? ")" : "",
+               trouble && *trouble ? " [not here: " : "", trouble ? trouble : "",
                trouble && *trouble ? "]" : "");
     }
 }
@@ -167,7 +173,8 @@ static int cmd_list(int argc, char **argv)
     int left;
     bool good = command_options(&words, argc, argv, known, &left, &fault);
     if (good && left > 2)
-        good = fault_set(&fault, AK_USAGE, "list: more than one argument, expected kernels, allocators, sweeps or counters");
+        good = fault_set(&fault, AK_USAGE,
+                         "list: more than one argument, expected kernels, allocators, sweeps or counters");
     const char *only = good && left == 2 ? argv[1] : NULL;
     struct words names = {0};
     for (size_t i = 0; i < TOPICS; i++)

@@ -18,16 +18,24 @@
 /* The command line. */
 struct run_options {
     const char *sweep, *preset, *out, *allocators, *threads, *reps, *seed, *counters, *timeout, *registry;
-    bool        resume, dry_run;
+    bool resume, dry_run;
 };
 
 static bool read_options(struct arena *a, int argc, char **argv, struct run_options *o, struct fault *f)
 {
     const struct command_option known[] = {
-        {"--preset", &o->preset, NULL},     {"--out", &o->out, NULL},           {"--allocators", &o->allocators, NULL},
-        {"--threads", &o->threads, NULL},   {"--reps", &o->reps, NULL},         {"--seed", &o->seed, NULL},
-        {"--counters", &o->counters, NULL}, {"--timeout", &o->timeout, NULL},   {"--registry", &o->registry, NULL},
-        {"--resume", NULL, &o->resume},     {"--dry-run", NULL, &o->dry_run},   {NULL, NULL, NULL},
+        {"--preset", &o->preset, NULL},
+        {"--out", &o->out, NULL},
+        {"--allocators", &o->allocators, NULL},
+        {"--threads", &o->threads, NULL},
+        {"--reps", &o->reps, NULL},
+        {"--seed", &o->seed, NULL},
+        {"--counters", &o->counters, NULL},
+        {"--timeout", &o->timeout, NULL},
+        {"--registry", &o->registry, NULL},
+        {"--resume", NULL, &o->resume},
+        {"--dry-run", NULL, &o->dry_run},
+        {NULL, NULL, NULL},
     };
     int left;
     if (!command_options(a, argc, argv, known, &left, f))
@@ -40,8 +48,8 @@ static bool read_options(struct arena *a, int argc, char **argv, struct run_opti
     return true;
 }
 
-/* --allocators A,B,name=library: the plain names are left for the sweep. Only commas separate where a library's path,
- * which may hold blanks, is among them. */
+/* --allocators A,B,name=library: the plain names are left for the sweep. Only commas separate where a
+ * library's path, which may hold blanks, is among them. */
 static bool name_allocators(struct suite *s, const char *text, const char **plain, struct fault *f)
 {
     struct words list = strchr(text, '=') ? text_list(&s->arena, text) : text_list_loose(&s->arena, text);
@@ -59,7 +67,8 @@ static bool name_allocators(struct suite *s, const char *text, const char **plai
     return true;
 }
 
-static bool make_plan(struct suite *s, struct run_options *o, struct sweep *sweep, struct plan *plan, struct fault *f)
+static bool make_plan(struct suite *s, struct run_options *o, struct sweep *sweep, struct plan *plan,
+                      struct fault *f)
 {
     const char *path = sweep_locate(&s->arena, &s->paths, o->sweep, f);
     const char *allocators = NULL;
@@ -80,7 +89,8 @@ static bool make_plan(struct suite *s, struct run_options *o, struct sweep *swee
     return true;
 }
 
-/* Find and ask every allocator of the plan. One that was demanded and is not there ends the run before it begins. */
+/* Find and ask every allocator of the plan. One that was demanded and is not there ends the run before it
+ * begins. */
 static bool find_allocators(struct suite *s, const struct plan *plan, struct fault *f)
 {
     for (size_t i = 0; i < plan->allocators.count; i++) {
@@ -90,9 +100,10 @@ static bool find_allocators(struct suite *s, const struct plan *plan, struct fau
         if (!al->found && al->named)
             return fault_set(f, AK_ENVIRONMENT, "allocator %s: %s; nothing was run", al->name, al->reason);
         if (!al->found && al->required)
-            return fault_set(f, AK_ENVIRONMENT,
-                             "allocator %s is required by %s:%u, but %s; install it, or leave it out with --allocators",
-                             al->name, al->file, al->line, al->reason);
+            return fault_set(
+                f, AK_ENVIRONMENT,
+                "allocator %s is required by %s:%u, but %s; install it, or leave it out with --allocators",
+                al->name, al->file, al->line, al->reason);
         if (al->found && !allocator_probe(&s->arena, &s->paths, suite_probe_kernel(s), al, f))
             return false;
         if (child_interrupts)
@@ -119,7 +130,8 @@ static void print_plan(const struct plan *plan)
         skipped += skip != NULL;
         longest += skip ? 0 : (double)b->timeout_s;
     }
-    printf("%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64 " repetitions: roughly %s, "
+    printf("%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
+           " repetitions: roughly %s, "
            "by the timeouts at most %s\n",
            plan->rows, skipped, plan->sweep->preset, plan->seed, plan->reps,
            duration_text(plan_estimate_s(plan, 0), rough), duration_text(longest, most));
@@ -131,12 +143,14 @@ static bool take_folder(struct suite *s, const struct run_options *o, const stru
 {
     enum folder_state state = results_state(results->folder);
     if (state == FOLDER_FOREIGN)
-        return fault_set(f, AK_USAGE, "%s holds other files, expected an empty folder or none", results->folder);
+        return fault_set(f, AK_USAGE, "%s holds other files, expected an empty folder or none",
+                         results->folder);
     if (state == FOLDER_COMPLETE && !o->resume)
         return fault_set(f, AK_USAGE, "%s holds a run already; go on with --resume, or choose another --out",
                          results->folder);
     if (state == FOLDER_BEGUN && !o->resume)
-        return fault_set(f, AK_USAGE, "%s holds a run that was ended while it began; begin it anew with --resume",
+        return fault_set(f, AK_USAGE,
+                         "%s holds a run that was ended while it began; begin it anew with --resume",
                          results->folder);
     if (state == FOLDER_COMPLETE) {
         *meta = meta_read(&s->arena, results->folder, f);
@@ -169,8 +183,8 @@ static size_t report(struct arena *a, const struct results *r, struct fault *f)
             continue;
         if (failed++ == 0)
             puts("failed:");
-        printf("  %s %s %s threads=%s rep=%s %s: %s\n", field[0], field[kernel], field[allocator], field[threads],
-               field[rep], field[status], field[detail]);
+        printf("  %s %s %s threads=%s rep=%s %s: %s\n", field[0], field[kernel], field[allocator],
+               field[threads], field[rep], field[status], field[detail]);
     }
     printf("%zu rows:", runs.rows);
     for (int s = 0; s < STATUSES; s++)
@@ -191,14 +205,15 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
         if (*from != '-' && *from != ':')
             *to++ = *from;
     *to = '\0';
-    const char *folder = o->out ? o->out
-                                : arena_printf(&s->arena, "results/%s-%s-%s", plan->sweep->name, plan->sweep->preset, now);
+    const char *folder =
+        o->out ? o->out
+               : arena_printf(&s->arena, "results/%s-%s-%s", plan->sweep->name, plan->sweep->preset, now);
     bool good = results_lock(&results, folder, f) && take_folder(s, o, plan, command, &results, &meta, f);
     if (good) {
         struct run_facts facts = {meta_text(meta, "run_id"), plan->sweep->name, meta_text(meta, "machine_id"),
                                   machine_cpus()};
-        printf("%s, preset %s, seed %" PRIu64 ": %zu launches, %zu of them done; results in %s\n", plan->sweep->name,
-               plan->sweep->preset, plan->seed, plan->rows, results.done_count, folder);
+        printf("%s, preset %s, seed %" PRIu64 ": %zu launches, %zu of them done; results in %s\n",
+               plan->sweep->name, plan->sweep->preset, plan->seed, plan->rows, results.done_count, folder);
         fflush(stdout);
         good = execute_plan(&s->paths, plan, &facts, &results, &tally, f);
     }
@@ -209,7 +224,8 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
     size_t failed = good ? report(&s->arena, &results, f) : 0;
     int code = !good || f->code != AK_DONE ? fault_print(f) : failed ? AK_FAILED : AK_DONE;
     if (good && tally.stopped) {
-        fprintf(stderr, "ak: stopped with %zu of %zu rows; go on with the same command and --out %s --resume\n",
+        fprintf(stderr,
+                "ak: stopped with %zu of %zu rows; go on with the same command and --out %s --resume\n",
                 results.done_count, plan->rows, folder);
         code = AK_FAILED;
     } else if (good) {
@@ -229,7 +245,8 @@ static int cmd_run(int argc, char **argv)
     struct plan plan;
     int code;
     struct arena words = {0};
-    char **command = arena_alloc(&words, ((size_t)argc + 2) * sizeof *command); /* before options are taken out */
+    char **command =
+        arena_alloc(&words, ((size_t)argc + 2) * sizeof *command); /* before options are taken out */
     command[0] = arena_strdup(&words, "ak");
     memcpy(command + 1, argv, (size_t)argc * sizeof *command);
 

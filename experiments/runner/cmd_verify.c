@@ -1,9 +1,10 @@
 /*
  * ak verify: re-check a results folder from its files alone.
  *
- * What is checked: every column there and of its type; every planned row once, with the plan's values; ok rows
- * consistent within themselves (counts, rates, memory, quantiles) and with what meta.json says of their allocator;
- * rows that are not ok without numbers; side rows belonging to ok rows and agreeing with them.
+ * What is checked: every column there and of its type; every planned row once, with the plan's values; ok
+ * rows consistent within themselves (counts, rates, memory, quantiles) and with what meta.json says of
+ * their allocator; rows that are not ok without numbers; side rows belonging to ok rows and agreeing with
+ * them.
  */
 #include "buildid.h"
 #include "columns.h"
@@ -30,13 +31,13 @@ struct row_sides {
 };
 
 struct verify {
-    struct arena     arena;
-    const char      *folder;
-    json_t          *meta;
+    struct arena arena;
+    const char *folder;
+    json_t *meta;
     struct csv_table plan, runs;
-    struct row_sides *sides;  /* by row of runs */
-    size_t          *by_id;   /* rows of runs, sorted by row_id */
-    size_t           found, notes; /* violations */
+    struct row_sides *sides; /* by row of runs */
+    size_t *by_id;           /* rows of runs, sorted by row_id */
+    size_t found, notes;     /* violations */
 };
 
 static const char *const calls[] = {"malloc", "free", "touch", "pair"};
@@ -71,13 +72,18 @@ static bool fits(const struct column *c, const char *text)
 {
     double number = strtod(text, NULL);
     switch (c->type) {
-    case COLUMN_TEXT: return true;
-    case COLUMN_COUNT: return is_number(text, false, false);
-    case COLUMN_SIGNED: return is_number(text, true, false);
+    case COLUMN_TEXT:
+        return true;
+    case COLUMN_COUNT:
+        return is_number(text, false, false);
+    case COLUMN_SIGNED:
+        return is_number(text, true, false);
     case COLUMN_NS:
     case COLUMN_RATE:
-    case COLUMN_LOAD: return is_number(text, false, true);
-    case COLUMN_RATIO: return is_number(text, false, true) && number >= 0 && number <= 1;
+    case COLUMN_LOAD:
+        return is_number(text, false, true);
+    case COLUMN_RATIO:
+        return is_number(text, false, true) && number >= 0 && number <= 1;
     }
     return false;
 }
@@ -114,20 +120,22 @@ static void check_types(struct verify *v, const struct csv_row *row)
     for (size_t i = 0; i < column_count; i++)
         if (*row->field[i] && !fits(&columns[i], row->field[i]))
             violation(v, FILE_RUNS, row->line, "%s is '%s', expected %s", columns[i].name, row->field[i],
-                      columns[i].type == COLUMN_RATIO ? "a ratio from 0 to 1" : "a number of the column's type");
+                      columns[i].type == COLUMN_RATIO ? "a ratio from 0 to 1"
+                                                      : "a number of the column's type");
     if (strcmp(field(row, "run_id"), meta_text(v->meta, "run_id")) != 0)
         violation(v, FILE_RUNS, row->line, "run_id '%s', expected '%s'", field(row, "run_id"),
                   meta_text(v->meta, "run_id"));
     if (strcmp(field(row, "sweep"), meta_text(v->meta, "sweep")) != 0)
-        violation(v, FILE_RUNS, row->line, "sweep '%s', expected '%s'", field(row, "sweep"), meta_text(v->meta, "sweep"));
+        violation(v, FILE_RUNS, row->line, "sweep '%s', expected '%s'", field(row, "sweep"),
+                  meta_text(v->meta, "sweep"));
 }
 
 static void check_not_ok(struct verify *v, const struct csv_row *row)
 {
     for (size_t i = 0; i < column_count; i++)
         if (columns[i].role == ROLE_MEASURED && *row->field[i])
-            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row of status %s, expected empty", columns[i].name,
-                      row->field[i], field(row, "status"));
+            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row of status %s, expected empty",
+                      columns[i].name, row->field[i], field(row, "status"));
     if (!*field(row, "status_detail"))
         violation(v, FILE_RUNS, row->line, "status %s without status_detail", field(row, "status"));
 }
@@ -136,15 +144,17 @@ static void check_work(struct verify *v, const struct csv_row *row)
 {
     double ops, threads, each, wall, rate;
     bool have_ops = number(row, "ops", &ops);
-    if (have_ops && number(row, "threads", &threads) && number(row, "ops_per_thread", &each) && ops != threads * each)
-        violation(v, FILE_RUNS, row->line, "ops %.0f, expected %.0f (%.0f threads of %.0f)", ops, threads * each, threads,
-                  each);
+    if (have_ops && number(row, "threads", &threads) && number(row, "ops_per_thread", &each) &&
+        ops != threads * each)
+        violation(v, FILE_RUNS, row->line, "ops %.0f, expected %.0f (%.0f threads of %.0f)", ops,
+                  threads * each, threads, each);
     if (have_ops && ops == 0)
         violation(v, FILE_RUNS, row->line, "an ok row without operations");
     if (have_ops && number(row, "wall_ns", &wall) && number(row, "ops_per_s", &rate) && wall > 0) {
         double expected = ops / wall * 1e9;
         if (fabs(rate - expected) > RATE_TOLERANCE * expected)
-            violation(v, FILE_RUNS, row->line, "ops_per_s %.3f, expected %.3f from ops and wall_ns", rate, expected);
+            violation(v, FILE_RUNS, row->line, "ops_per_s %.3f, expected %.3f from ops and wall_ns", rate,
+                      expected);
     }
     double cpus;
     if (number(row, "threads", &threads) && number(row, "cpus", &cpus) &&
@@ -159,10 +169,11 @@ static void check_memory(struct verify *v, const struct csv_row *row, const stru
     if (number(row, "rss_peak_bytes", &peak) && number(row, "live_peak_bytes", &live) &&
         number(row, "rss_baseline_bytes", &baseline) && number(row, "rss_overhead_bytes", &overhead) &&
         overhead != peak - live - baseline)
-        violation(v, FILE_RUNS, row->line, "rss_overhead_bytes %.0f, expected %.0f = peak - live - baseline", overhead,
-                  peak - live - baseline);
+        violation(v, FILE_RUNS, row->line, "rss_overhead_bytes %.0f, expected %.0f = peak - live - baseline",
+                  overhead, peak - live - baseline);
     if (number(row, "rss_peak_bytes", &peak) && (double)sides->rss_max > peak)
-        violation(v, FILE_RUNS, row->line, "rss_peak_bytes %.0f, but timeline.csv reaches %" PRIu64, peak, sides->rss_max);
+        violation(v, FILE_RUNS, row->line, "rss_peak_bytes %.0f, but timeline.csv reaches %" PRIu64, peak,
+                  sides->rss_max);
     if (number(row, "live_peak_bytes", &live) && (double)sides->live_max > live)
         violation(v, FILE_RUNS, row->line, "live_peak_bytes %.0f, but timeline.csv reaches %" PRIu64, live,
                   sides->live_max);
@@ -172,9 +183,9 @@ static void check_latency(struct verify *v, const struct csv_row *row, const str
 {
     static const struct {
         const char *column;
-        double      samples; /* 100 beyond the quantile */
-    } quantiles[] = {{"lat_p50_ns", 200}, {"lat_p90_ns", 1000}, {"lat_p99_ns", 1e4}, {"lat_p999_ns", 1e5},
-                     {"lat_p9999_ns", 1e6}, {"lat_max_ns", 1}};
+        double samples; /* 100 beyond the quantile */
+    } quantiles[] = {{"lat_p50_ns", 200},  {"lat_p90_ns", 1000},  {"lat_p99_ns", 1e4},
+                     {"lat_p999_ns", 1e5}, {"lat_p9999_ns", 1e6}, {"lat_max_ns", 1}};
     double samples, last = 0, value;
     const char *last_name = "0";
     bool have = number(row, "lat_samples", &samples);
@@ -182,10 +193,11 @@ static void check_latency(struct verify *v, const struct csv_row *row, const str
         if (!number(row, quantiles[i].column, &value))
             continue;
         if (!have || samples < quantiles[i].samples)
-            violation(v, FILE_RUNS, row->line, "%s from %s samples, expected at least %.0f", quantiles[i].column,
-                      have ? field(row, "lat_samples") : "no", quantiles[i].samples);
+            violation(v, FILE_RUNS, row->line, "%s from %s samples, expected at least %.0f",
+                      quantiles[i].column, have ? field(row, "lat_samples") : "no", quantiles[i].samples);
         if (value < last)
-            violation(v, FILE_RUNS, row->line, "%s %.3f is below %s %.3f", quantiles[i].column, value, last_name, last);
+            violation(v, FILE_RUNS, row->line, "%s %.3f is below %s %.3f", quantiles[i].column, value,
+                      last_name, last);
         last = value;
         last_name = quantiles[i].column;
     }
@@ -193,21 +205,23 @@ static void check_latency(struct verify *v, const struct csv_row *row, const str
     if (number(row, "lat_mean_ns", &mean) && number(row, "lat_max_ns", &most) && mean > most)
         violation(v, FILE_RUNS, row->line, "lat_mean_ns %.3f is above lat_max_ns %.3f", mean, most);
     if (have && (double)sides->samples[0] != samples)
-        violation(v, FILE_RUNS, row->line, "lat_samples %.0f, but hist.csv holds %" PRIu64 " of malloc", samples,
-                  sides->samples[0]);
+        violation(v, FILE_RUNS, row->line, "lat_samples %.0f, but hist.csv holds %" PRIu64 " of malloc",
+                  samples, sides->samples[0]);
 }
 
 static void check_counters(struct verify *v, const struct csv_row *row)
 {
-    static const char *const names[] = {"cycles",      "instructions",  "l1d_access", "l1d_miss",   "l3_access",
-                                        "l3_miss",     "l3_miss_ratio", "hitm_local", "hitm_remote", "dtlb_miss"};
+    static const char *const names[] = {"cycles",  "instructions",  "l1d_access", "l1d_miss",    "l3_access",
+                                        "l3_miss", "l3_miss_ratio", "hitm_local", "hitm_remote", "dtlb_miss"};
     double enabled, running, miss, access, ratio;
     for (size_t i = 0; strcmp(field(row, "counters"), "none") == 0 && i < sizeof names / sizeof *names; i++)
         if (*field(row, names[i]))
             violation(v, FILE_RUNS, row->line, "%s is '%s' where nothing counted, expected empty", names[i],
                       field(row, names[i]));
-    if (number(row, "counter_enabled_ns", &enabled) && number(row, "counter_running_ns", &running) && running > enabled)
-        violation(v, FILE_RUNS, row->line, "counter_running_ns %.0f is above counter_enabled_ns %.0f", running, enabled);
+    if (number(row, "counter_enabled_ns", &enabled) && number(row, "counter_running_ns", &running) &&
+        running > enabled)
+        violation(v, FILE_RUNS, row->line, "counter_running_ns %.0f is above counter_enabled_ns %.0f",
+                  running, enabled);
     if (number(row, "l3_miss", &miss) && number(row, "l3_access", &access) && access > 0 &&
         number(row, "l3_miss_ratio", &ratio) && fabs(ratio - miss / access) > 1e-5)
         violation(v, FILE_RUNS, row->line, "l3_miss_ratio %.6f, expected %.6f", ratio, miss / access);
@@ -220,9 +234,8 @@ static const json_t *allocator_of(const struct verify *v, const char *name)
 {
     size_t i;
     json_t *allocator;
-    json_array_foreach(json_object_get(v->meta, "allocators"), i, allocator)
-        if (strcmp(meta_text(allocator, "name"), name) == 0)
-            return allocator;
+    json_array_foreach(json_object_get(v->meta, "allocators"), i,
+                       allocator) if (strcmp(meta_text(allocator, "name"), name) == 0) return allocator;
     return NULL;
 }
 
@@ -230,7 +243,8 @@ static void check_provenance(struct verify *v, const struct csv_row *row)
 {
     static const struct {
         const char *column, *key;
-    } facts[] = {{"allocator_path", "path"}, {"allocator_build_id", "build_id"}, {"allocator_version", "version"}};
+    } facts[] = {
+        {"allocator_path", "path"}, {"allocator_build_id", "build_id"}, {"allocator_version", "version"}};
     const json_t *meta = allocator_of(v, field(row, "allocator"));
     if (!meta) {
         violation(v, FILE_RUNS, row->line, "allocator '%s' is not in %s", field(row, "allocator"), FILE_META);
@@ -239,7 +253,8 @@ static void check_provenance(struct verify *v, const struct csv_row *row)
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (strcmp(field(row, facts[i].column), meta_text(meta, facts[i].key)) != 0)
             violation(v, FILE_RUNS, row->line, "%s '%s', but %s has '%s' for %s", facts[i].column,
-                      field(row, facts[i].column), FILE_META, meta_text(meta, facts[i].key), field(row, "allocator"));
+                      field(row, facts[i].column), FILE_META, meta_text(meta, facts[i].key),
+                      field(row, "allocator"));
 }
 
 static void check_row(struct verify *v, size_t i)
@@ -255,8 +270,9 @@ static void check_row(struct verify *v, size_t i)
     if (status != STATUS_OK) {
         check_not_ok(v, row);
         if (sides->lines)
-            violation(v, FILE_RUNS, row->line, "status %s, but the side files hold %" PRIu64 " lines of the row",
-                      field(row, "status"), sides->lines);
+            violation(v, FILE_RUNS, row->line,
+                      "status %s, but the side files hold %" PRIu64 " lines of the row", field(row, "status"),
+                      sides->lines);
         return;
     }
     check_work(v, row);
@@ -284,7 +300,8 @@ static const size_t *find_row(const struct verify *v, const char *row_id)
         else
             high = middle;
     }
-    return low < v->runs.rows && strcmp(v->runs.row[v->by_id[low]].field[0], row_id) == 0 ? &v->by_id[low] : NULL;
+    return low < v->runs.rows && strcmp(v->runs.row[v->by_id[low]].field[0], row_id) == 0 ? &v->by_id[low]
+                                                                                          : NULL;
 }
 
 static void check_plan(struct verify *v)
@@ -300,8 +317,10 @@ static void check_plan(struct verify *v)
         const struct csv_row *planned = &v->plan.row[i];
         const size_t *at = find_row(v, planned->field[id]);
         if (!at) {
-            violation(v, FILE_PLAN, planned->line, "row %s is planned, but not in %s%s", planned->field[id], FILE_RUNS,
-                      json_is_null(json_object_get(v->meta, "finished_at")) ? " (the run is not finished)" : "");
+            violation(v, FILE_PLAN, planned->line, "row %s is planned, but not in %s%s", planned->field[id],
+                      FILE_RUNS,
+                      json_is_null(json_object_get(v->meta, "finished_at")) ? " (the run is not finished)"
+                                                                            : "");
             continue;
         }
         matched++;
@@ -311,7 +330,8 @@ static void check_plan(struct verify *v)
             const char *wanted = column >= 0 ? planned->field[column] : "";
             bool own = strcmp(same[c], "threads") == 0 && !*wanted; /* the kernel takes its own */
             if (!own && strcmp(wanted, field(row, same[c])) != 0)
-                violation(v, FILE_RUNS, row->line, "%s '%s', planned was '%s'", same[c], field(row, same[c]), wanted);
+                violation(v, FILE_RUNS, row->line, "%s '%s', planned was '%s'", same[c], field(row, same[c]),
+                          wanted);
         }
     }
     for (size_t i = 0; i < v->runs.rows && matched < v->runs.rows; i++) {
@@ -332,17 +352,19 @@ static void take_side_row(struct verify *v, enum side s, const struct csv_reader
         uint64_t count = 0;
         double lower = strtod(r->field[2], NULL), upper = strtod(r->field[3], NULL);
         bool known = false;
-        if (!text_uint(r->field[4], 0, &count) || !count || lower > upper || !is_number(r->field[2], false, true) ||
-            !is_number(r->field[3], false, true))
-            violation(v, side_files[s].file, r->line, "bucket %s to %s with %s, expected lower <= upper and a count",
-                      r->field[2], r->field[3], r->field[4]);
+        if (!text_uint(r->field[4], 0, &count) || !count || lower > upper ||
+            !is_number(r->field[2], false, true) || !is_number(r->field[3], false, true))
+            violation(v, side_files[s].file, r->line,
+                      "bucket %s to %s with %s, expected lower <= upper and a count", r->field[2],
+                      r->field[3], r->field[4]);
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++)
             if (strcmp(calls[c], r->field[1]) == 0) {
                 sides->samples[c] += count;
                 known = true;
             }
         if (!known)
-            violation(v, side_files[s].file, r->line, "call '%s', expected malloc, free, touch or pair", r->field[1]);
+            violation(v, side_files[s].file, r->line, "call '%s', expected malloc, free, touch or pair",
+                      r->field[1]);
     } else if (s == SIDE_TIMELINE) {
         uint64_t value[4] = {0};
         for (int i = 0; i < 4; i++)
@@ -378,7 +400,8 @@ static bool check_side(struct verify *v, enum side s, struct fault *f)
                     violation(v, side_files[s].file, reader.line, "%zu fields, expected %zu", reader.fields,
                               side_files[s].columns);
                 else if (!at)
-                    violation(v, side_files[s].file, reader.line, "row_id %s is not in %s", reader.field[0], FILE_RUNS);
+                    violation(v, side_files[s].file, reader.line, "row_id %s is not in %s", reader.field[0],
+                              FILE_RUNS);
                 else
                     take_side_row(v, s, &reader, &v->sides[*at]);
             }
@@ -393,11 +416,13 @@ static void note_changed_files(struct verify *v)
 {
     size_t i;
     json_t *allocator;
-    json_array_foreach(json_object_get(v->meta, "allocators"), i, allocator) {
+    json_array_foreach(json_object_get(v->meta, "allocators"), i, allocator)
+    {
         const char *why, *path = meta_text(allocator, "path");
         const char *id = *path ? elf_build_id(&v->arena, path, &why) : NULL;
         if (*path && (!id || strcmp(id, meta_text(allocator, "build_id")) != 0)) {
-            printf("note: %s of %s is %s by now\n", path, meta_text(allocator, "name"), id ? "another build" : "gone");
+            printf("note: %s of %s is %s by now\n", path, meta_text(allocator, "name"),
+                   id ? "another build" : "gone");
             v->notes++;
         }
     }

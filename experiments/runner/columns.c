@@ -94,8 +94,8 @@ const struct side_file side_files[SIDES] = {
     [SIDE_MATRIX] = {"matrix.csv", "row_id,from_cpu,to_cpu,state,ns,distance\n", 6},
 };
 
-const char *const status_names[STATUSES] = {"ok",      "crash",           "timeout",       "oom",
-                                            "wrong_allocator", "verify_failed", "skipped", "error"};
+const char *const status_names[STATUSES] = {
+    "ok", "crash", "timeout", "oom", "wrong_allocator", "verify_failed", "skipped", "error"};
 
 enum status status_find(const char *name)
 {

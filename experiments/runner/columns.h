@@ -1,6 +1,6 @@
 /*
- * columns.h - the columns of runs.csv, in their order (experiments/schema.md says what they mean), and of the side
- * files. The one list that the runner writes by and `ak verify` checks by.
+ * columns.h - the columns of runs.csv, in their order (experiments/schema.md says what they mean), and of
+ * the side files. The one list that the runner writes by and `ak verify` checks by.
  */
 #ifndef AK_COLUMNS_H
 #define AK_COLUMNS_H
@@ -26,7 +26,7 @@ enum column_role {
 };
 
 struct column {
-    const char      *name;
+    const char *name;
     enum column_type type;
     enum column_role role;
 };
@@ -42,13 +42,20 @@ int column_find(const char *name);
 enum side { SIDE_HIST, SIDE_TIMELINE, SIDE_METRICS, SIDE_MATRIX, SIDES };
 struct side_file {
     const char *file, *header;
-    size_t      columns;
+    size_t columns;
 };
 extern const struct side_file side_files[SIDES];
 
 enum status {
-    STATUS_OK, STATUS_CRASH, STATUS_TIMEOUT, STATUS_OOM, STATUS_WRONG_ALLOCATOR, STATUS_VERIFY_FAILED, STATUS_SKIPPED,
-    STATUS_ERROR, STATUSES
+    STATUS_OK,
+    STATUS_CRASH,
+    STATUS_TIMEOUT,
+    STATUS_OOM,
+    STATUS_WRONG_ALLOCATOR,
+    STATUS_VERIFY_FAILED,
+    STATUS_SKIPPED,
+    STATUS_ERROR,
+    STATUSES
 };
 extern const char *const status_names[STATUSES];
 /* STATUSES if it is none. */

@@ -45,13 +45,20 @@ bool command_options(struct arena *a, int argc, char **argv, const struct comman
 bool suite_open(struct suite *s, const char *more, struct fault *f)
 {
     *s = (struct suite){0};
-    return paths_find(&s->arena, &s->paths, f) && registry_read(&s->arena, s->paths.registry, &s->registry, f) &&
+    return paths_find(&s->arena, &s->paths, f) &&
+           registry_read(&s->arena, s->paths.registry, &s->registry, f) &&
            (!more || registry_read(&s->arena, more, &s->registry, f));
 }
 
-bool suite_kernels(struct suite *s, struct fault *f) { return kernels_read(&s->arena, &s->paths, &s->kernels, f); }
+bool suite_kernels(struct suite *s, struct fault *f)
+{
+    return kernels_read(&s->arena, &s->paths, &s->kernels, f);
+}
 
-void suite_close(struct suite *s) { arena_free(&s->arena); }
+void suite_close(struct suite *s)
+{
+    arena_free(&s->arena);
+}
 
 const char *suite_probe_kernel(const struct suite *s)
 {

@@ -22,26 +22,27 @@ struct command {
 };
 
 /* The linker gathers these into one array. */
-#define AK_COMMAND(symbol, ...)                                                                                         \
-    static const struct command symbol = {__VA_ARGS__};                                                                 \
+#define AK_COMMAND(symbol, ...)                                                                              \
+    static const struct command symbol = {__VA_ARGS__};                                                      \
     static const struct command *const symbol##_entry __attribute__((used, section("ak_commands"))) = &symbol
 
 /* An option of a subcommand; `value` is set to the text after it, `flag` to true. */
 struct command_option {
-    const char  *name; /* with its dashes */
+    const char *name; /* with its dashes */
     const char **value;
-    bool        *flag;
+    bool *flag;
 };
-/* Take the options out of argv; what remains are the arguments (argc_left of them, in argv[1...]). Ends with a NULL
- * name. "--key=value" and "--key value" alike; "--" ends the options. False with AK_USAGE. */
-bool command_options(struct arena *, int argc, char **argv, const struct command_option *, int *argc_left, struct fault *);
+/* Take the options out of argv; what remains are the arguments (argc_left of them, in argv[1...]). Ends
+ * with a NULL name. "--key=value" and "--key value" alike; "--" ends the options. False with AK_USAGE. */
+bool command_options(struct arena *, int argc, char **argv, const struct command_option *, int *argc_left,
+                     struct fault *);
 
 /* What most subcommands begin with. */
 struct suite {
-    struct arena    arena;
-    struct paths    paths;
+    struct arena arena;
+    struct paths paths;
     struct registry registry;
-    struct kernels  kernels;
+    struct kernels kernels;
 };
 /* Find the parts and read the registries (`more`: the user's, or NULL). Kernels are read on demand. */
 bool suite_open(struct suite *, const char *more, struct fault *);

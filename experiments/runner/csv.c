@@ -24,10 +24,11 @@ void csv_end_row(struct buffer *b)
         b->data[b->length - 1] = '\n';
 }
 
-void csv_open(struct csv_reader *r, struct arena *row_arena, const char *path, const char *text, size_t length)
+void csv_open(struct csv_reader *r, struct arena *row_arena, const char *path, const char *text,
+              size_t length)
 {
-    *r = (struct csv_reader){.arena = row_arena, .path = path, .text = text, .end = text + length, .next = text,
-                             .next_line = 1};
+    *r = (struct csv_reader){
+        .arena = row_arena, .path = path, .text = text, .end = text + length, .next = text, .next_line = 1};
 }
 
 /* One field from r->next on, without its end (',' or '\n'). */
@@ -104,7 +105,8 @@ bool csv_read(struct arena *a, const char *path, struct csv_table *t, struct fau
             continue;
         }
         if (reader.fields != t->columns) {
-            fault_at(f, path, reader.line, "%zu fields, expected %zu as in the header", reader.fields, t->columns);
+            fault_at(f, path, reader.line, "%zu fields, expected %zu as in the header", reader.fields,
+                     t->columns);
             break;
         }
         t->row = arena_grow(a, t->row, t->rows, sizeof *t->row);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define RESULT_BYTES_MAX ((size_t)64 << 20)
-/* Strings on the stack of a new process shift everything below them, and with it speed: every launch is padded to a
- * multiple of this, whatever the length of the library's path. */
+/* Strings on the stack of a new process shift everything below them, and with it speed: every launch is
+ * padded to a multiple of this, whatever the length of the library's path. */
 #define STACK_GRAIN 4096
 
 /* The kernel's arguments: the same number for every allocator. */
@@ -58,14 +58,18 @@ static char **padded(struct arena *a, char **env, const char *const *argv, const
 }
 
 /* Launch one row. False where it was stopped by the user (no row), or with a fault. */
-static bool launch(struct arena *a, const struct paths *paths, const struct planned *p, struct result *r, struct fault *f)
+static bool launch(struct arena *a, const struct paths *paths, const struct planned *p, struct result *r,
+                   struct fault *f)
 {
     const struct allocator *al = p->block->member[p->member].allocator;
     const char *const *argv = arguments(a, p);
     struct words kept = {0};
-    struct child_request request = {.argv = argv, .env = padded(a, child_environment(a, &kept), argv, al),
-                                    .preload = al->preload, .directory = al->directory,
-                                    .timeout_ms = p->block->timeout_s * 1000u, .out_max = RESULT_BYTES_MAX,
+    struct child_request request = {.argv = argv,
+                                    .env = padded(a, child_environment(a, &kept), argv, al),
+                                    .preload = al->preload,
+                                    .directory = al->directory,
+                                    .timeout_ms = p->block->timeout_s * 1000u,
+                                    .out_max = RESULT_BYTES_MAX,
                                     .interrupts_max = 2};
     struct child_outcome outcome;
     uint64_t before = 0, after = 0;

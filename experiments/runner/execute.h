@@ -12,11 +12,11 @@
 
 struct tally {
     size_t by_status[STATUSES]; /* of this start */
-    bool   stopped;             /* by interrupts, before the last row */
+    bool stopped;               /* by interrupts, before the last row */
 };
 
 /* Launch row after row. False with the fault where a row cannot be kept or nothing can be started. */
-bool execute_plan(const struct paths *, const struct plan *, const struct run_facts *, struct results *, struct tally *,
-                  struct fault *);
+bool execute_plan(const struct paths *, const struct plan *, const struct run_facts *, struct results *,
+                  struct tally *, struct fault *);
 
 #endif

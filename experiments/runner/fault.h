@@ -21,7 +21,7 @@ enum {
 #define FAULT_TEXT_MAX 1024
 
 struct fault {
-    int  code; /* AK_DONE: no fault */
+    int code; /* AK_DONE: no fault */
     char text[FAULT_TEXT_MAX];
 };
 

@@ -49,11 +49,11 @@ char *file_read(struct arena *a, const char *path, size_t max, size_t *length, s
 
 /* What inih's callbacks see. */
 struct parse {
-    struct arena    *arena;
+    struct arena *arena;
     struct ini_file *file;
-    struct fault    *fault;
-    const char      *next; /* the unread text */
-    unsigned         line;
+    struct fault *fault;
+    const char *next; /* the unread text */
+    unsigned line;
 };
 
 /* inih's reader: one line of the text, counted, since its handler is not told the line. */
@@ -79,14 +79,14 @@ static int take_entry(void *user, const char *section, const char *name, const c
     struct ini_file *file = p->file;
     for (size_t i = 0; i < file->entries; i++)
         if (strcmp(file->entry[i].section, section) == 0 && strcmp(file->entry[i].name, name) == 0) {
-            fault_at(p->fault, file->path, p->line, "'%s' again, expected once%s%s%s (first at line %u)", name,
-                     *section ? " in [" : "", section, *section ? "]" : "", file->entry[i].line);
+            fault_at(p->fault, file->path, p->line, "'%s' again, expected once%s%s%s (first at line %u)",
+                     name, *section ? " in [" : "", section, *section ? "]" : "", file->entry[i].line);
             return 0;
         }
     file->entry = arena_grow(p->arena, file->entry, file->entries, sizeof *file->entry);
-    file->entry[file->entries++] = (struct ini_entry){arena_strdup(p->arena, section),
-                                                      arena_strdup(p->arena, name),
-                                                      arena_strdup(p->arena, value), p->line};
+    file->entry[file->entries++] =
+        (struct ini_entry){arena_strdup(p->arena, section), arena_strdup(p->arena, name),
+                           arena_strdup(p->arena, value), p->line};
     return 1;
 }
 
@@ -101,14 +101,16 @@ static bool check_section(struct parse *p, const char *text, size_t length, unsi
     while (rest < text + length && isspace((unsigned char)*rest))
         rest++;
     if (rest < text + length && *rest != '#')
-        return fault_at(p->fault, p->file->path, line, "text after [%s], expected nothing or a comment", name);
+        return fault_at(p->fault, p->file->path, line, "text after [%s], expected nothing or a comment",
+                        name);
     if (!*name || strlen(name) > NAME_BYTES_MAX || strpbrk(name, " \t#="))
-        return fault_at(p->fault, p->file->path, line, "section name '%s', expected 1 to %d bytes without blanks",
-                        name, NAME_BYTES_MAX);
+        return fault_at(p->fault, p->file->path, line,
+                        "section name '%s', expected 1 to %d bytes without blanks", name, NAME_BYTES_MAX);
     struct ini_file *file = p->file;
     for (size_t i = 0; i < file->sections; i++)
         if (strcmp(file->section[i].name, name) == 0)
-            return fault_at(p->fault, file->path, line, "section [%s] again, expected once (first at line %u)", name,
+            return fault_at(p->fault, file->path, line,
+                            "section [%s] again, expected once (first at line %u)", name,
                             file->section[i].line);
     file->section = arena_grow(p->arena, file->section, file->sections, sizeof *file->section);
     file->section[file->sections++] = (struct ini_section){name, line};
@@ -125,7 +127,8 @@ static bool check_lines(struct parse *p)
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = newline ? (size_t)(newline - text) : (size_t)(end - text), at;
         if (length > LINE_BYTES_MAX)
-            return fault_at(p->fault, path, line, "a line of %zu bytes, expected at most %d", length, LINE_BYTES_MAX);
+            return fault_at(p->fault, path, line, "a line of %zu bytes, expected at most %d", length,
+                            LINE_BYTES_MAX);
         if (!text_is_utf8(text, length, &at))
             return fault_at(p->fault, path, line, "byte %zu is not UTF-8 text, expected UTF-8", at + 1);
         size_t start = 0;

@@ -14,21 +14,21 @@
 struct ini_entry {
     const char *section; /* "" before the first [section] */
     const char *name, *value;
-    unsigned    line;
+    unsigned line;
 };
 struct ini_section {
     const char *name;
-    unsigned    line;
+    unsigned line;
 };
 /* Entries and sections in the order of the file; names unique within their section, sections unique. */
 struct ini_file {
-    const char         *path;
-    char               *text; /* the whole file */
-    size_t              length;
-    struct ini_entry   *entry;
-    size_t              entries;
+    const char *path;
+    char *text; /* the whole file */
+    size_t length;
+    struct ini_entry *entry;
+    size_t entries;
     struct ini_section *section;
-    size_t              sections;
+    size_t sections;
 };
 
 /* Read and check; all memory in the arena. False with "file:line: what, expected what" (AK_USAGE). */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DESCRIBE_TIMEOUT_MS 20000
+#define DESCRIBE_TIMEOUT_MS   20000
 #define DESCRIPTION_BYTES_MAX (1 << 20)
 
 const struct kernel_info *kernels_find(const struct kernels *k, const char *name)
@@ -48,9 +48,8 @@ static struct words word_choice(struct arena *a, const json_t *words)
     struct words list = {0};
     size_t i;
     json_t *word;
-    json_array_foreach(words, i, word)
-        if (json_string_value(word))
-            words_add(a, &list, arena_strdup(a, json_string_value(word)));
+    json_array_foreach(words, i, word) if (json_string_value(word))
+        words_add(a, &list, arena_strdup(a, json_string_value(word)));
     if (json_string_value(words)) {
         char *rest = arena_strdup(a, json_string_value(words)), *one;
         while ((one = strsep(&rest, "|")))
@@ -80,7 +79,8 @@ bool kernel_description(struct arena *a, const char *text, size_t length, struct
     json_error_t error;
     json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(json)) {
-        k->trouble = arena_printf(a, "--describe prints no JSON object: %s", json ? "other JSON" : error.text);
+        k->trouble =
+            arena_printf(a, "--describe prints no JSON object: %s", json ? "other JSON" : error.text);
         json_decref(json);
         return false;
     }
@@ -96,7 +96,8 @@ bool kernel_description(struct arena *a, const char *text, size_t length, struct
     k->sizes = json_is_true(json_object_get(json, "sizes"));
     size_t i;
     json_t *param;
-    json_array_foreach(json_object_get(json, "params"), i, param) {
+    json_array_foreach(json_object_get(json, "params"), i, param)
+    {
         k->param = arena_grow(a, k->param, k->params, sizeof *k->param);
         if (describe_param(a, param, &k->param[k->params]))
             k->params++;
@@ -111,8 +112,10 @@ static bool describe(struct arena *a, const struct paths *paths, struct kernel_i
 {
     const char *argv[] = {k->path, "--describe", NULL};
     struct words kept = {0};
-    struct child_request request = {.argv = argv, .env = child_environment(a, &kept),
-                                    .timeout_ms = DESCRIBE_TIMEOUT_MS, .out_max = DESCRIPTION_BYTES_MAX,
+    struct child_request request = {.argv = argv,
+                                    .env = child_environment(a, &kept),
+                                    .timeout_ms = DESCRIBE_TIMEOUT_MS,
+                                    .out_max = DESCRIPTION_BYTES_MAX,
                                     .interrupts_max = 1};
     struct child_outcome outcome;
     if (!child_run(paths->launcher, &request, &outcome, f))
@@ -136,14 +139,16 @@ bool kernels_read(struct arena *a, const struct paths *paths, struct kernels *ke
     *kernels = (struct kernels){0};
     DIR *folder = opendir(paths->kernels);
     if (!folder)
-        return fault_set(f, AK_ENVIRONMENT, "%s: %s; build the kernels (make)", paths->kernels, strerror(errno));
+        return fault_set(f, AK_ENVIRONMENT, "%s: %s; build the kernels (make)", paths->kernels,
+                         strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder));) {
         char *path = arena_printf(a, "%s/%s", paths->kernels, entry->d_name);
-        if (entry->d_name[0] == '.' || strchr(entry->d_name, '.') || !path_is_file(path) || access(path, X_OK) != 0)
+        if (entry->d_name[0] == '.' || strchr(entry->d_name, '.') || !path_is_file(path) ||
+            access(path, X_OK) != 0)
             continue;
         kernels->kernel = arena_grow(a, kernels->kernel, kernels->count, sizeof *kernels->kernel);
-        kernels->kernel[kernels->count++] = (struct kernel_info){.name = arena_strdup(a, entry->d_name),
-                                                                 .path = path, .what = "", .op = ""};
+        kernels->kernel[kernels->count++] =
+            (struct kernel_info){.name = arena_strdup(a, entry->d_name), .path = path, .what = "", .op = ""};
     }
     closedir(folder);
     if (kernels->count)

@@ -16,23 +16,23 @@
 enum value_type { VALUE_INT, VALUE_SIZE, VALUE_WORD };
 
 struct kernel_param {
-    const char     *name, *fallback, *unit, *what;
+    const char *name, *fallback, *unit, *what;
     enum value_type type;
-    uint64_t        min, max;
-    struct words    words; /* empty: any word */
+    uint64_t min, max;
+    struct words words; /* empty: any word */
 };
 
 struct kernel_info {
-    const char   *name, *path;
-    const char   *trouble; /* why it cannot be used; NULL: it can */
-    const char   *what, *op;
-    struct words  variants; /* the first is the default; none: "" */
-    uint64_t      min_threads;
-    bool          own_threads; /* takes its threads by itself */
-    bool          no_alloc;    /* never calls the allocator under test */
-    bool          sizes;       /* takes size_min, size_max, size_dist */
+    const char *name, *path;
+    const char *trouble; /* why it cannot be used; NULL: it can */
+    const char *what, *op;
+    struct words variants; /* the first is the default; none: "" */
+    uint64_t min_threads;
+    bool own_threads; /* takes its threads by itself */
+    bool no_alloc;    /* never calls the allocator under test */
+    bool sizes;       /* takes size_min, size_max, size_dist */
     struct kernel_param *param;
-    size_t        params;
+    size_t params;
 };
 
 /* All of them, by name. */
@@ -46,7 +46,8 @@ struct kernels {
 bool kernels_read(struct arena *, const struct paths *, struct kernels *, struct fault *);
 const struct kernel_info *kernels_find(const struct kernels *, const char *name);
 const struct kernel_param *kernel_param(const struct kernel_info *, const char *name);
-/* Read a description; false with kernel_info.trouble set where it is not what docs/kernel-interface.md says. */
+/* Read a description; false with kernel_info.trouble set where it is not what docs/kernel-interface.md
+ * says. */
 bool kernel_description(struct arena *, const char *json, size_t length, struct kernel_info *);
 
 #endif

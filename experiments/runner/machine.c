@@ -153,8 +153,9 @@ static void put_topology(struct machine *m)
     for (hwloc_obj_t node = NULL; (node = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_NUMANODE, node));) {
         char cpus[1024];
         hwloc_bitmap_list_snprintf(cpus, sizeof cpus, node->cpuset);
-        json_array_append_new(nodes, json_pack("{s:i, s:s, s:I}", "node", (int)node->os_index, "cpus", cpus,
-                                               "memory_bytes", (json_int_t)node->attr->numanode.local_memory));
+        json_array_append_new(nodes,
+                              json_pack("{s:i, s:s, s:I}", "node", (int)node->os_index, "cpus", cpus,
+                                        "memory_bytes", (json_int_t)node->attr->numanode.local_memory));
     }
     put(m, "numa_nodes", nodes, NULL);
     hwloc_topology_destroy(t);
@@ -224,7 +225,8 @@ void machine_read(struct machine *m)
     put_flag(m, "hypervisor", "hypervisor");
     put_flag(m, "tsc_constant", "constant_tsc");
     put_flag(m, "tsc_nonstop", "nonstop_tsc");
-    put_line(m, "clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource", "sysfs does not say");
+    put_line(m, "clocksource", "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+             "sysfs does not say");
     put(m, "cpus_online", json_integer(sysconf(_SC_NPROCESSORS_ONLN)), NULL);
     put(m, "cpus_allowed", json_integer(machine_cpus()), NULL);
     put_topology(m);
@@ -237,13 +239,17 @@ void machine_read(struct machine *m)
     put_kilobytes(m, "memory_bytes", "MemTotal");
     put_kilobytes(m, "memory_available_bytes", "MemAvailable");
     put_kilobytes(m, "swap_bytes", "SwapTotal");
-    put_choice(m, "thp", "/sys/kernel/mm/transparent_hugepage/enabled", "the kernel has no transparent huge pages");
-    put_choice(m, "thp_defrag", "/sys/kernel/mm/transparent_hugepage/defrag", "the kernel has no transparent huge pages");
-    put_count(m, "numa_balancing", "/proc/sys/kernel/numa_balancing", "the kernel was built without NUMA balancing");
+    put_choice(m, "thp", "/sys/kernel/mm/transparent_hugepage/enabled",
+               "the kernel has no transparent huge pages");
+    put_choice(m, "thp_defrag", "/sys/kernel/mm/transparent_hugepage/defrag",
+               "the kernel has no transparent huge pages");
+    put_count(m, "numa_balancing", "/proc/sys/kernel/numa_balancing",
+              "the kernel was built without NUMA balancing");
     put_count(m, "overcommit_memory", "/proc/sys/vm/overcommit_memory", "procfs does not say");
     put_count(m, "max_map_count", "/proc/sys/vm/max_map_count", "procfs does not say");
     put_count(m, "aslr", "/proc/sys/kernel/randomize_va_space", "procfs does not say");
-    put_count(m, "perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid", "the kernel has no perf events");
+    put_count(m, "perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid",
+              "the kernel has no perf events");
     put_limits(m);
     put_line(m, "load", "/proc/loadavg", "procfs does not say");
     put_steal(m);

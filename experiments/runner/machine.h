@@ -1,8 +1,8 @@
 /*
  * machine.h - the machine as far as it can be asked without privilege.
  *
- * Facts are a JSON object, name to value; what is not known is null, and `unknown` says why by name. meta.json
- * holds them as they are, `ak doctor` draws its conclusions from them.
+ * Facts are a JSON object, name to value; what is not known is null, and `unknown` says why by name.
+ * meta.json holds them as they are, `ak doctor` draws its conclusions from them.
  */
 #ifndef AK_MACHINE_H
 #define AK_MACHINE_H

@@ -16,7 +16,8 @@ static void print_help(FILE *to)
     for (const struct command *const *c = __start_ak_commands; c < __stop_ak_commands; c++)
         fprintf(to, "  %-8s %s\n", (*c)->name, (*c)->what);
     fputs("  help     this text, or `ak help COMMAND`\n\n"
-          "exit codes: 0 done; 1 a measured failure; 2 wrong usage or a bad input file; 3 the environment cannot do\n"
+          "exit codes: 0 done; 1 a measured failure; 2 wrong usage or a bad input file; 3 the environment "
+          "cannot do\n"
           "what was demanded\n",
           to);
 }

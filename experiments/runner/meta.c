@@ -28,7 +28,10 @@ const char *meta_text(const json_t *meta, const char *key)
     return text ? text : "";
 }
 
-static json_t *text_or_null(const char *text) { return text && *text ? json_string(text) : json_null(); }
+static json_t *text_or_null(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
 
 /* ---- other programs ---- */
 
@@ -49,8 +52,11 @@ static char *find_program(struct arena *a, const char *name)
 static char *ask(struct arena *a, const struct paths *paths, const char *const *argv, bool *ended_well)
 {
     struct words kept = {0};
-    struct child_request request = {.argv = argv, .env = child_environment(a, &kept), .timeout_ms = TOOL_TIMEOUT_MS,
-                                    .out_max = TOOL_BYTES_MAX, .interrupts_max = 1};
+    struct child_request request = {.argv = argv,
+                                    .env = child_environment(a, &kept),
+                                    .timeout_ms = TOOL_TIMEOUT_MS,
+                                    .out_max = TOOL_BYTES_MAX,
+                                    .interrupts_max = 1};
     struct child_outcome outcome;
     struct fault ignored = {0};
     *ended_well = false;
@@ -83,7 +89,8 @@ static json_t *tools(struct arena *a, const struct paths *paths)
 
 static json_t *suite(struct arena *a, const struct paths *paths)
 {
-    json_t *s = json_pack("{s:s, s:n, s:n, s:n}", "version", SUITE_VERSION, "git_commit", "git_dirty", "git_reason");
+    json_t *s =
+        json_pack("{s:s, s:n, s:n, s:n}", "version", SUITE_VERSION, "git_commit", "git_dirty", "git_reason");
     const char *git = find_program(a, "git"), *why = NULL;
     bool well;
     if (!paths->root)
@@ -92,7 +99,8 @@ static json_t *suite(struct arena *a, const struct paths *paths)
         why = "no git on PATH";
     else {
         const char *head[] = {git, "-C", paths->root, "rev-parse", "HEAD", NULL};
-        const char *status[] = {git, "-C", paths->root, "status", "--porcelain", "--untracked-files=no", NULL};
+        const char *status[] = {git, "-C", paths->root, "status", "--porcelain", "--untracked-files=no",
+                                NULL};
         const char *commit = ask(a, paths, head, &well);
         if (commit) {
             json_object_set_new(s, "git_commit", json_string(commit));
@@ -139,7 +147,8 @@ static json_t *allocator_meta(const struct registry *r, const struct allocator *
 
 static json_t *start_meta(struct arena *a, char **command)
 {
-    return json_pack("{s:s, s:o, s:i}", "at", time_stamp(a), "command_line", command_line(command), "pid", (int)getpid());
+    return json_pack("{s:s, s:o, s:i}", "at", time_stamp(a), "command_line", command_line(command), "pid",
+                     (int)getpid());
 }
 
 static json_t *kernels_meta(const struct plan *plan)
@@ -149,15 +158,17 @@ static json_t *kernels_meta(const struct plan *plan)
     for (size_t i = 0; i < plan->blocks; i++) {
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", k->name, "what", k->what, "op",
-                                                  *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", k->name, "what", k->what,
+                                                  "op", *k->op ? k->op : "one malloc/free cycle", "no_alloc",
+                                                  (int)k->no_alloc));
         last = k;
     }
     return list;
 }
 
-json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan *plan, const struct registry *registry,
-                  const struct machine *machine, char **command, struct fault *f)
+json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan *plan,
+                  const struct registry *registry, const struct machine *machine, char **command,
+                  struct fault *f)
 {
     json_t *meta = json_object(), *allocators = json_array(), *kept_list = json_array();
     struct words kept = {0};
@@ -230,7 +241,8 @@ static bool same_text(const json_t *meta, const char *key, const char *now, stru
 {
     const char *then = meta_text(meta, key);
     return strcmp(then, now) == 0 ||
-           fault_set(f, AK_USAGE, "the folder's run has %s '%s', now it is '%s'; resume with what it began with", key,
+           fault_set(f, AK_USAGE,
+                     "the folder's run has %s '%s', now it is '%s'; resume with what it began with", key,
                      then, now);
 }
 
@@ -238,12 +250,13 @@ static bool same_number(const json_t *meta, const char *key, uint64_t now, struc
 {
     json_int_t then = json_integer_value(json_object_get(meta, key));
     return (uint64_t)then == now || fault_set(f, AK_USAGE,
-                                              "the folder's run has %s %" JSON_INTEGER_FORMAT ", now it is %" PRIu64
-                                              "; resume with what it began with",
+                                              "the folder's run has %s %" JSON_INTEGER_FORMAT
+                                              ", now it is %" PRIu64 "; resume with what it began with",
                                               key, then, now);
 }
 
-static bool same_allocator(struct arena *a, const json_t *then, const struct registry *registry, struct fault *f)
+static bool same_allocator(struct arena *a, const json_t *then, const struct registry *registry,
+                           struct fault *f)
 {
     struct allocator *al = registry_find(registry, meta_text(then, "name"));
     if (!al || !al->found)
@@ -253,8 +266,10 @@ static bool same_allocator(struct arena *a, const json_t *then, const struct reg
         al->reason = arena_printf(a, "it was missing when the run began: %s", meta_text(then, "reason"));
         return true;
     }
-    if (strcmp(meta_text(then, "build_id"), al->build_id) != 0 || strcmp(meta_text(then, "path"), al->real) != 0)
-        return fault_set(f, AK_USAGE, "%s is now %s (build-id %s), the folder's run began with %s (build-id %s)", al->name,
+    if (strcmp(meta_text(then, "build_id"), al->build_id) != 0 ||
+        strcmp(meta_text(then, "path"), al->real) != 0)
+        return fault_set(f, AK_USAGE,
+                         "%s is now %s (build-id %s), the folder's run began with %s (build-id %s)", al->name,
                          al->real, al->build_id, meta_text(then, "path"), meta_text(then, "build_id"));
     return true;
 }
@@ -262,20 +277,20 @@ static bool same_allocator(struct arena *a, const json_t *then, const struct reg
 bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const struct registry *registry,
                    char **command, struct fault *f)
 {
-    if (!same_text(meta, "sweep", plan->sweep->name, f) || !same_text(meta, "preset", plan->sweep->preset, f) ||
-        !same_number(meta, "seed", plan->seed, f) || !same_number(meta, "reps", plan->reps, f) ||
-        !same_number(meta, "planned_rows", plan->rows, f))
+    if (!same_text(meta, "sweep", plan->sweep->name, f) ||
+        !same_text(meta, "preset", plan->sweep->preset, f) || !same_number(meta, "seed", plan->seed, f) ||
+        !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f))
         return false;
     size_t i;
     json_t *then;
     const char *machine_id = meta_text(meta, "machine_id");
-    json_array_foreach(json_object_get(meta, "allocators"), i, then)
-        if (!same_allocator(a, then, registry, f))
-            return false;
+    json_array_foreach(json_object_get(meta, "allocators"), i,
+                       then) if (!same_allocator(a, then, registry, f)) return false;
     for (i = 0; i < registry->count; i++) {
         const char *now = registry->allocator[i].machine_id;
         if (*machine_id && *now && strcmp(machine_id, now) != 0)
-            return fault_set(f, AK_USAGE, "the folder's run was begun on machine %s, this is %s; merge runs, not rows",
+            return fault_set(f, AK_USAGE,
+                             "the folder's run was begun on machine %s, this is %s; merge runs, not rows",
                              machine_id, now);
     }
     json_array_append_new(json_object_get(meta, "starts"), start_meta(a, command));

@@ -22,8 +22,8 @@ json_t *meta_make(struct arena *, const struct paths *, const struct plan *, con
                   const struct machine *, char **command, struct fault *);
 /* Read meta.json of a folder; NULL with AK_USAGE. */
 json_t *meta_read(struct arena *, const char *folder, struct fault *);
-/* Refuse to go on where sweep, preset, seed, repetitions, machine or an allocator's build differ from the run's; notes
- * the new start. An allocator that was missing when the run began stays missing. */
+/* Refuse to go on where sweep, preset, seed, repetitions, machine or an allocator's build differ from the
+ * run's; notes the new start. An allocator that was missing when the run began stays missing. */
 bool meta_continue(struct arena *, json_t *meta, const struct plan *, const struct registry *, char **command,
                    struct fault *);
 const char *meta_text(const json_t *meta, const char *key);

@@ -66,7 +66,8 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
     *p = (struct paths){0};
     char *program = path_real(a, "/proc/self/exe");
     if (!program)
-        return fault_set(f, AK_ENVIRONMENT, "/proc/self/exe: %s; ak finds its parts from there", strerror(errno));
+        return fault_set(f, AK_ENVIRONMENT, "/proc/self/exe: %s; ak finds its parts from there",
+                         strerror(errno));
     char *bin = path_folder(a, program), *prefix = path_folder(a, bin);
     p->program = program;
     p->launcher = arena_printf(a, "%s/ak-launch", bin);
@@ -79,10 +80,11 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
     } else {
         p->root = find_root(a, bin);
         if (!p->root)
-            return fault_set(f, AK_ENVIRONMENT,
-                             "neither %s nor a source tree with allocators/registry.ini above %s: ak must lie in "
-                             "its build folder or be installed with make install",
-                             p->kernels, bin);
+            return fault_set(
+                f, AK_ENVIRONMENT,
+                "neither %s nor a source tree with allocators/registry.ini above %s: ak must lie in "
+                "its build folder or be installed with make install",
+                p->kernels, bin);
         p->kernels = arena_printf(a, "%s/kernels", prefix);
         p->counters = arena_printf(a, "%s/counters", prefix);
         p->registry = arena_printf(a, "%s/allocators/registry.ini", p->root);

@@ -10,34 +10,35 @@
 #define ROUGH_NS_PER_OP     400.0
 #define ROUGH_NS_PER_LAUNCH 60e6
 
-/* An allocator that never frees is planned only where its blocks fit into this. It touches the head of each block. */
+/* An allocator that never frees is planned only where its blocks fit into this. It touches the head of each
+ * block. */
 #define NEVER_FREES_BYTES_MAX (2.0 * 1024 * 1024 * 1024)
 #define NEVER_FREES_PASSES    5 /* warm-up and four passes */
 #define NEVER_FREES_HEAD      16
 #define NEVER_FREES_PAGE      4096
 
-#define AXES_MAX 64
+#define AXES_MAX  64
 #define SEED_MASK 0x7fffffffu /* seeds fit R's integers */
 
 /* One dimension of the cross product: a key and its values. */
 struct axis {
-    const char  *key;
+    const char *key;
     struct words values; /* as passed */
     struct words stable; /* as recorded */
 };
 
 struct expansion {
-    struct arena        *arena;
-    const struct sweep  *sweep;
-    struct registry     *registry;
-    unsigned             cpus;
-    struct plan         *plan;
-    struct fault        *fault;
+    struct arena *arena;
+    const struct sweep *sweep;
+    struct registry *registry;
+    unsigned cpus;
+    struct plan *plan;
+    struct fault *fault;
     /* of the kernel at hand */
     const struct kernel_info *kernel;
-    struct axis  axis[AXES_MAX];
-    size_t       axes;
-    uint64_t     timeout_s;
+    struct axis axis[AXES_MAX];
+    size_t axes;
+    uint64_t timeout_s;
 };
 
 const char *block_option(const struct block *b, const char *key)
@@ -53,7 +54,8 @@ const char *block_option(const struct block *b, const char *key)
 static bool add_axis(struct expansion *x, const char *key, struct words values)
 {
     if (x->axes == AXES_MAX)
-        return fault_set(x->fault, AK_USAGE, "kernel %s has more than %d parameters", x->kernel->name, AXES_MAX);
+        return fault_set(x->fault, AK_USAGE, "kernel %s has more than %d parameters", x->kernel->name,
+                         AXES_MAX);
     x->axis[x->axes++] = (struct axis){key, values, values};
     return true;
 }
@@ -90,8 +92,8 @@ static bool variant_axis(struct expansion *x)
     return add_axis(x, "variant", values);
 }
 
-/* ops and ops_total are two kinds of one axis: cells of both. A preset's file gives its default only where the
- * sweep sets neither. */
+/* ops and ops_total are two kinds of one axis: cells of both. A preset's file gives its default only where
+ * the sweep sets neither. */
 static bool work_axis(struct expansion *x)
 {
     static const char *const keys[] = {"ops", "ops_total"};
@@ -116,7 +118,8 @@ static bool work_axis(struct expansion *x)
     return add_axis(x, "work", work);
 }
 
-/* size = 16, 64 stands for size_min = size_max = that, fixed; the later level of `size` and the triple wins. */
+/* size = 16, 64 stands for size_min = size_max = that, fixed; the later level of `size` and the triple
+ * wins. */
 static bool size_axis(struct expansion *x)
 {
     const char *kernel = x->kernel->name;
@@ -139,9 +142,11 @@ static bool size_axis(struct expansion *x)
     if (s && s->file && strncmp(s->value, "file:", 5) == 0) {
         char *path = arena_strdup(x->arena, s->value + 5);
         if (*path != '/')
-            path = arena_printf(x->arena, "%s/%s", path_folder(x->arena, path_absolute(x->arena, s->file)), path);
+            path = arena_printf(x->arena, "%s/%s", path_folder(x->arena, path_absolute(x->arena, s->file)),
+                                path);
         if (!path_is_file(path))
-            return setting_fault(x->fault, s, "size_dist: %s is no file, expected lines of size and weight", path);
+            return setting_fault(x->fault, s, "size_dist: %s is no file, expected lines of size and weight",
+                                 path);
         dist->values = (struct words){0};
         words_add(x->arena, &dist->values, arena_printf(x->arena, "file:%s", path));
     }
@@ -149,8 +154,9 @@ static bool size_axis(struct expansion *x)
     text_uint(x->axis[x->axes - 3].values.word[0], 0, &low);
     text_uint(x->axis[x->axes - 2].values.word[0], 0, &high);
     if (low > high)
-        return other ? setting_fault(x->fault, other, "size_min %" PRIu64 " above size_max %" PRIu64
-                                     ", expected min <= max", low, high)
+        return other ? setting_fault(x->fault, other,
+                                     "size_min %" PRIu64 " above size_max %" PRIu64 ", expected min <= max",
+                                     low, high)
                      : fault_set(x->fault, AK_USAGE, "size_min above size_max");
     return true;
 }
@@ -170,7 +176,8 @@ static bool passes_axis(struct expansion *x)
     return add_axis(x, "passes", joined);
 }
 
-static bool scalar(struct expansion *x, const char *kernel, const char *key, uint64_t fallback, uint64_t *value)
+static bool scalar(struct expansion *x, const char *kernel, const char *key, uint64_t fallback,
+                   uint64_t *value)
 {
     const struct setting *s = sweep_get(x->sweep, kernel, key);
     struct words values;
@@ -215,12 +222,14 @@ static uint64_t total_ops(const struct block *b, unsigned cpus)
     return ops;
 }
 
-/* Memory that a launch needs under an allocator that never frees, in bytes; 0 where the kernel does not allocate. */
+/* Memory that a launch needs under an allocator that never frees, in bytes; 0 where the kernel does not
+ * allocate. */
 static double unfreed_bytes(const struct block *b, unsigned cpus)
 {
     uint64_t size = 0;
     text_uint(block_option(b, "size_max"), 0, &size);
-    double touched = size + NEVER_FREES_HEAD < NEVER_FREES_PAGE ? (double)(size + NEVER_FREES_HEAD) : NEVER_FREES_PAGE;
+    double touched =
+        size + NEVER_FREES_HEAD < NEVER_FREES_PAGE ? (double)(size + NEVER_FREES_HEAD) : NEVER_FREES_PAGE;
     return b->kernel->no_alloc ? 0 : (double)total_ops(b, cpus) * NEVER_FREES_PASSES * touched;
 }
 
@@ -228,11 +237,12 @@ static double unfreed_bytes(const struct block *b, unsigned cpus)
 static const char *why_not(struct expansion *x, const struct block *b, const struct allocator *al)
 {
     if (!allocator_runs_in(al, x->kernel))
-        return arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels", al->name,
-                            x->kernel->name);
+        return arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels",
+                            al->name, x->kernel->name);
     double bytes = al->frees ? 0 : unfreed_bytes(b, x->cpus);
     if (bytes > NEVER_FREES_BYTES_MAX)
-        return arena_printf(x->arena, "%s never frees: it would need %.1f GiB", al->name, bytes / 1024 / 1024 / 1024);
+        return arena_printf(x->arena, "%s never frees: it would need %.1f GiB", al->name,
+                            bytes / 1024 / 1024 / 1024);
     return NULL;
 }
 
@@ -271,7 +281,8 @@ static bool gather_members(struct expansion *x, struct block *b)
 
 /* ---- blocks ---- */
 
-static void add_option(struct expansion *x, struct block *b, const char *key, const char *value, const char *stable)
+static void add_option(struct expansion *x, struct block *b, const char *key, const char *value,
+                       const char *stable)
 {
     b->option = arena_grow(x->arena, b->option, b->options, sizeof *b->option);
     b->option[b->options++] = (struct option_pair){key, value, stable};
@@ -288,7 +299,8 @@ static bool add_block(struct expansion *x, const size_t *at)
 {
     struct block b = {.kernel = x->kernel, .variant = "", .timeout_s = x->timeout_s};
     for (size_t i = 0; i < x->axes; i++) {
-        const char *key = x->axis[i].key, *value = x->axis[i].values.word[at[i]], *stable = x->axis[i].stable.word[at[i]];
+        const char *key = x->axis[i].key, *value = x->axis[i].values.word[at[i]],
+                   *stable = x->axis[i].stable.word[at[i]];
         if (strcmp(key, "work") == 0) {
             const char *blank = strchr(value, ' ');
             key = arena_strndup(x->arena, value, (size_t)(blank - value));
@@ -325,8 +337,9 @@ static bool expand_kernel(struct expansion *x)
     uint64_t cells = 1;
     for (size_t i = 0; i < x->axes; i++)
         if (__builtin_mul_overflow(cells, x->axis[i].values.count, &cells) || cells > PLAN_ROWS_MAX)
-            return fault_at(x->fault, x->sweep->path, 0, "more than %u cells of %s, expected a smaller cross product",
-                            PLAN_ROWS_MAX, x->kernel->name);
+            return fault_at(x->fault, x->sweep->path, 0,
+                            "more than %u cells of %s, expected a smaller cross product", PLAN_ROWS_MAX,
+                            x->kernel->name);
     size_t at[AXES_MAX] = {0};
     for (uint64_t cell = 0; cell < cells; cell++) {
         if (!add_block(x, at))
@@ -360,7 +373,8 @@ static void shuffle(uint64_t *state, size_t *item, size_t count)
     }
 }
 
-static void fill_row(const struct plan *p, const struct block *b, size_t member, uint64_t rep, struct planned *row)
+static void fill_row(const struct plan *p, const struct block *b, size_t member, uint64_t rep,
+                     struct planned *row)
 {
     uint64_t id = hash_text(b->hash, b->member[member].allocator->name);
     id = hash_bytes(hash_bytes(id, &rep, sizeof rep), &p->seed, sizeof p->seed);
@@ -374,7 +388,10 @@ static void fill_row(const struct plan *p, const struct block *b, size_t member,
     row->rep = rep;
 }
 
-static int by_row_id(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_row_id(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 static bool check_unique(struct arena *a, const struct plan *p, struct fault *f)
 {
@@ -384,7 +401,8 @@ static bool check_unique(struct arena *a, const struct plan *p, struct fault *f)
     qsort(id, p->rows, sizeof *id, by_row_id);
     for (size_t i = 1; i < p->rows; i++)
         if (strcmp(id[i - 1], id[i]) == 0)
-            return fault_at(f, p->sweep->path, 0, "the same cell twice (row id %s), expected each cell once", id[i]);
+            return fault_at(f, p->sweep->path, 0, "the same cell twice (row id %s), expected each cell once",
+                            id[i]);
     return true;
 }
 
@@ -397,12 +415,14 @@ static bool order_rows(struct arena *a, struct plan *p, struct fault *f)
         widest = p->block[i].members > widest ? p->block[i].members : widest;
     }
     if (!members)
-        return fault_at(f, p->sweep->path, 0, "plans no launch: no allocator of the list runs in its kernels");
+        return fault_at(f, p->sweep->path, 0,
+                        "plans no launch: no allocator of the list runs in its kernels");
     if (members * p->reps > PLAN_ROWS_MAX)
         return fault_at(f, p->sweep->path, 0, "%" PRIu64 " launches, expected at most %u", members * p->reps,
                         PLAN_ROWS_MAX);
     p->row = arena_alloc(a, members * p->reps * sizeof *p->row);
-    size_t *blocks = arena_alloc(a, p->blocks * sizeof *blocks), *order = arena_alloc(a, widest * sizeof *order);
+    size_t *blocks = arena_alloc(a, p->blocks * sizeof *blocks),
+           *order = arena_alloc(a, widest * sizeof *order);
     for (uint64_t rep = 1; rep <= p->reps; rep++) {
         uint64_t state = hash_mix(p->seed * 0x9e3779b97f4a7c15u + rep);
         shuffle(&state, blocks, p->blocks);
@@ -416,8 +436,8 @@ static bool order_rows(struct arena *a, struct plan *p, struct fault *f)
     return check_unique(a, p, f);
 }
 
-bool plan_make(struct arena *a, const struct sweep *s, const struct kernels *kernels, struct registry *registry,
-               unsigned cpus, struct plan *p, struct fault *f)
+bool plan_make(struct arena *a, const struct sweep *s, const struct kernels *kernels,
+               struct registry *registry, unsigned cpus, struct plan *p, struct fault *f)
 {
     *p = (struct plan){.sweep = s};
     struct expansion x = {.arena = a, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
@@ -436,7 +456,8 @@ bool plan_make(struct arena *a, const struct sweep *s, const struct kernels *ker
 
 void plan_csv(const struct plan *p, struct buffer *out)
 {
-    static const char header[] = "row_id,position,kernel,variant,allocator,threads,rep,seed,timeout_s,skip,options\n";
+    static const char header[] =
+        "row_id,position,kernel,variant,allocator,threads,rep,seed,timeout_s,skip,options\n";
     buffer_add(out, header, sizeof header - 1);
     for (size_t i = 0; i < p->rows; i++) {
         const struct planned *r = &p->row[i];

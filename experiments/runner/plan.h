@@ -1,9 +1,10 @@
 /*
  * plan.h - a sweep expanded to launches.
  *
- * Repetitions are outermost. Within one, the blocks (a cell for every allocator) come in random order, and so do the
- * allocators within a block: they follow each other closely in time, so slow drift hits all of them alike. The
- * order comes from the seed alone. All allocators of a block and repetition get the same kernel seed.
+ * Repetitions are outermost. Within one, the blocks (a cell for every allocator) come in random order, and
+ * so do the allocators within a block: they follow each other closely in time, so slow drift hits all of
+ * them alike. The order comes from the seed alone. All allocators of a block and repetition get the same
+ * kernel seed.
  */
 #ifndef AK_PLAN_H
 #define AK_PLAN_H
@@ -31,40 +32,40 @@ struct option_pair {
 /* A kernel with all its options but the allocator, the seed and the repetition. */
 struct block {
     const struct kernel_info *kernel;
-    const char         *variant; /* "" if the kernel has none */
-    uint64_t            threads; /* 0: the kernel takes its own */
+    const char *variant; /* "" if the kernel has none */
+    uint64_t threads;    /* 0: the kernel takes its own */
     struct option_pair *option;
-    size_t              options;
-    uint64_t            timeout_s;
-    uint64_t            hash;    /* of sweep, kernel and options */
-    double              cost_ns; /* rough, for estimates */
+    size_t options;
+    uint64_t timeout_s;
+    uint64_t hash;  /* of sweep, kernel and options */
+    double cost_ns; /* rough, for estimates */
     struct block_member {
         struct allocator *allocator;
-        const char       *skip; /* why it cannot run; NULL: it can */
-    } *member;
+        const char *skip; /* why it cannot run; NULL: it can */
+    } * member;
     size_t members;
 };
 
 struct planned {
-    char                row_id[ROW_ID_LENGTH + 1];
+    char row_id[ROW_ID_LENGTH + 1];
     const struct block *block;
-    size_t              member;
-    uint64_t            rep; /* from 1 */
-    uint64_t            seed;
+    size_t member;
+    uint64_t rep; /* from 1 */
+    uint64_t seed;
 };
 
 struct plan {
     const struct sweep *sweep;
-    uint64_t            seed, reps;
-    struct block       *block;
-    size_t              blocks;
-    struct planned     *row;
-    size_t              rows;
-    struct words        allocators; /* names of those that the plan needs */
+    uint64_t seed, reps;
+    struct block *block;
+    size_t blocks;
+    struct planned *row;
+    size_t rows;
+    struct words allocators; /* names of those that the plan needs */
 };
 
-/* Expand. `named` are the allocators that the user named on the command line: rows of theirs that cannot be are
- * planned as skipped; of others they are left out. False with AK_USAGE. */
+/* Expand. `named` are the allocators that the user named on the command line: rows of theirs that cannot be
+ * are planned as skipped; of others they are left out. False with AK_USAGE. */
 bool plan_make(struct arena *, const struct sweep *, const struct kernels *, struct registry *, unsigned cpus,
                struct plan *, struct fault *);
 /* An option's value as recorded, or "" where the block has none of that key. */

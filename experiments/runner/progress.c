@@ -35,8 +35,11 @@ static double cost(const struct planned *p)
 
 void progress_start(struct progress *g, const struct plan *plan, const bool *done, size_t done_count)
 {
-    *g = (struct progress){.plan = plan, .terminal = isatty(STDOUT_FILENO) == 1, .start_ms = now_ms(),
-                           .first = done_count, .done = done_count};
+    *g = (struct progress){.plan = plan,
+                           .terminal = isatty(STDOUT_FILENO) == 1,
+                           .start_ms = now_ms(),
+                           .first = done_count,
+                           .done = done_count};
     for (size_t i = 0; i < plan->rows; i++)
         if (!done[i])
             g->cost_all += cost(&plan->row[i]);
@@ -91,8 +94,8 @@ void progress_done(struct progress *g, const struct planned *p, const struct res
     if (g->terminal)
         show(g, "");
     name_row(p, row, sizeof row);
-    printf("%s%zu/%zu %s %s %.2f s%s%s\n", g->terminal ? "\r" : "", g->done, g->plan->rows, row, status_names[r->status],
-           (double)(now_ms() - g->row_ms) / 1000, *r->detail ? ": " : "", r->detail);
+    printf("%s%zu/%zu %s %s %.2f s%s%s\n", g->terminal ? "\r" : "", g->done, g->plan->rows, row,
+           status_names[r->status], (double)(now_ms() - g->row_ms) / 1000, *r->detail ? ": " : "", r->detail);
     fflush(stdout);
     g->width = 0;
 }

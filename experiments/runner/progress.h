@@ -13,11 +13,11 @@
 
 struct progress {
     const struct plan *plan;
-    bool     terminal;
+    bool terminal;
     uint64_t start_ms, row_ms;
-    size_t   first, done; /* rows done before this start; now */
-    double   cost_all, cost_done; /* of this start's rows, rough: weighs the time left */
-    size_t   width;       /* of the line on the terminal */
+    size_t first, done;         /* rows done before this start; now */
+    double cost_all, cost_done; /* of this start's rows, rough: weighs the time left */
+    size_t width;               /* of the line on the terminal */
 };
 
 void progress_start(struct progress *, const struct plan *, const bool *done, size_t done_count);

@@ -7,8 +7,8 @@
 
 #define COLOURS 8
 
-static const char *const keys[] = {"label",    "colour",  "library", "version", "required",
-                                   "kernels", "frees",   "what"};
+static const char *const keys[] = {"label",    "colour",  "library", "version",
+                                   "required", "kernels", "frees",   "what"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
@@ -31,10 +31,22 @@ static struct allocator *add(struct arena *a, struct registry *r, const char *na
         old = &r->allocator[r->count++];
         words_add(a, &r->names, arena_strdup(a, name));
     }
-    *old = (struct allocator){.name = arena_strdup(a, name), .label = arena_strdup(a, name), .library = "",
-                              .version_call = "", .what = "", .colour = 1 + (r->count - 1) % COLOURS, .frees = true,
-                              .file = "", .reason = "", .preload = "", .real = "", .expect = "", .build_id = "",
-                              .version = "", .trouble = "", .machine_id = ""};
+    *old = (struct allocator){.name = arena_strdup(a, name),
+                              .label = arena_strdup(a, name),
+                              .library = "",
+                              .version_call = "",
+                              .what = "",
+                              .colour = 1 + (r->count - 1) % COLOURS,
+                              .frees = true,
+                              .file = "",
+                              .reason = "",
+                              .preload = "",
+                              .real = "",
+                              .expect = "",
+                              .build_id = "",
+                              .version = "",
+                              .trouble = "",
+                              .machine_id = ""};
     return old;
 }
 
@@ -64,7 +76,8 @@ static bool version_call_is_good(const char *how)
     return !*how || strcmp(how, "file") == 0;
 }
 
-static bool take(struct arena *a, const char *path, const struct ini_entry *e, struct allocator *al, struct fault *f)
+static bool take(struct arena *a, const char *path, const struct ini_entry *e, struct allocator *al,
+                 struct fault *f)
 {
     if (strcmp(e->name, "library") != 0 && strcmp(e->name, "version") != 0 && !*e->value)
         return fault_at(f, path, e->line, "%s is empty, expected a value", e->name);
@@ -79,9 +92,10 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
     else if (strcmp(e->name, "version") == 0) {
         al->version_call = e->value;
         return version_call_is_good(e->value) ||
-               fault_at(f, path, e->line,
-                        "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL or file",
-                        e->value);
+               fault_at(
+                   f, path, e->line,
+                   "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL or file",
+                   e->value);
     } else if (strcmp(e->name, "colour") == 0)
         return (text_uint(e->value, 0, &al->colour) && al->colour >= 1 && al->colour <= COLOURS) ||
                fault_at(f, path, e->line, "colour = '%s', expected a number from 1 to %d", e->value, COLOURS);
@@ -109,15 +123,16 @@ bool registry_read(struct arena *a, const char *path, struct registry *r, struct
         return false;
     for (size_t i = 0; i < file.entries; i++)
         if (!*file.entry[i].section)
-            return fault_at(f, path, file.entry[i].line, "'%s' before any section, expected [allocator] first",
-                            file.entry[i].name);
+            return fault_at(f, path, file.entry[i].line,
+                            "'%s' before any section, expected [allocator] first", file.entry[i].name);
     if (!file.sections)
         return fault_at(f, path, 0, "no section, expected one for each allocator");
     for (size_t s = 0; s < file.sections; s++) {
         const struct ini_section *section = &file.section[s];
         if (!name_is_good(section->name))
             return fault_at(f, path, section->line,
-                            "allocator '%s', expected a letter, then letters, digits, '-', '_' or '.'", section->name);
+                            "allocator '%s', expected a letter, then letters, digits, '-', '_' or '.'",
+                            section->name);
         struct allocator *al = add(a, r, section->name);
         al->file = file.path;
         al->line = section->line;
@@ -128,10 +143,12 @@ bool registry_read(struct arena *a, const char *path, struct registry *r, struct
     return true;
 }
 
-bool registry_add_library(struct arena *a, struct registry *r, const char *name, const char *library, struct fault *f)
+bool registry_add_library(struct arena *a, struct registry *r, const char *name, const char *library,
+                          struct fault *f)
 {
     if (!name_is_good(name) || !*library)
-        return fault_set(f, AK_USAGE, "allocator '%s=%s', expected NAME=LIBRARY, NAME of letters, digits, '-', '_', '.'",
+        return fault_set(f, AK_USAGE,
+                         "allocator '%s=%s', expected NAME=LIBRARY, NAME of letters, digits, '-', '_', '.'",
                          name, library);
     struct allocator *al = add(a, r, name);
     al->named = true;

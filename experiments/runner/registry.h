@@ -20,39 +20,40 @@
 
 struct allocator {
     /* from the registry */
-    const char   *name, *label, *library, *version_call, *what;
-    uint64_t      colour;
-    bool          required;
-    bool          frees;
-    struct words  kernels; /* it runs in these only; empty: in all */
-    const char   *file;    /* where it was declared; "" for name=library on the command line */
-    unsigned      line;
-    bool          named;   /* by the user, on the command line */
+    const char *name, *label, *library, *version_call, *what;
+    uint64_t colour;
+    bool required;
+    bool frees;
+    struct words kernels; /* it runs in these only; empty: in all */
+    const char *file;     /* where it was declared; "" for name=library on the command line */
+    unsigned line;
+    bool named; /* by the user, on the command line */
     /* from allocator_resolve */
-    bool          found;
-    const char   *reason;    /* why not, in words */
-    const char   *preload;   /* LD_PRELOAD for a kernel; "" for libc */
-    const char   *directory; /* where a kernel must start for `preload` to be found; NULL: anywhere */
-    const char   *expect;    /* --expect: real path, or "libc" */
-    const char   *real;      /* real path of the object that must serve */
-    const char   *build_id;  /* as the file has it */
+    bool found;
+    const char *reason;    /* why not, in words */
+    const char *preload;   /* LD_PRELOAD for a kernel; "" for libc */
+    const char *directory; /* where a kernel must start for `preload` to be found; NULL: anywhere */
+    const char *expect;    /* --expect: real path, or "libc" */
+    const char *real;      /* real path of the object that must serve */
+    const char *build_id;  /* as the file has it */
     /* from allocator_probe: what the library says of itself in a process */
-    const char   *version;
-    const char   *trouble; /* why it did not serve; "" if it did */
-    const char   *machine_id;
+    const char *version;
+    const char *trouble; /* why it did not serve; "" if it did */
+    const char *machine_id;
 };
 
 struct registry {
     struct allocator *allocator;
-    size_t            count;
-    struct words      names;
+    size_t count;
+    struct words names;
 };
 
 /* Add a file's sections to the registry; a section of the same name replaces the earlier one. */
 bool registry_read(struct arena *, const char *path, struct registry *, struct fault *);
 struct allocator *registry_find(const struct registry *, const char *name);
 /* Add an allocator that the user named with its library (name=library). */
-bool registry_add_library(struct arena *, struct registry *, const char *name, const char *library, struct fault *);
+bool registry_add_library(struct arena *, struct registry *, const char *name, const char *library,
+                          struct fault *);
 /* The position of an allocator in the registry, from 0. */
 size_t registry_index(const struct registry *, const struct allocator *);
 

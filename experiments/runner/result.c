@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_BYTES_MAX   300  /* of a text that a kernel printed */
-#define DECIMAL_MAX      1e18 /* no time, rate or load is larger */
+#define TEXT_BYTES_MAX 300  /* of a text that a kernel printed */
+#define DECIMAL_MAX    1e18 /* no time, rate or load is larger */
 
 /* ---- the row ---- */
 
@@ -33,11 +33,11 @@ static void put_number(struct arena *a, struct result *r, const char *column, ui
     put(r, column, arena_printf(a, "%" PRIu64, number));
 }
 
-void result_begin(struct arena *a, const struct run_facts *run, const struct planned *p, const char *started_at,
-                  struct result *r)
+void result_begin(struct arena *a, const struct run_facts *run, const struct planned *p,
+                  const char *started_at, struct result *r)
 {
-    static const char *const options[] = {"placement", "size_min",    "size_max", "size_dist",
-                                          "live_blocks", "lifetime_dist", "touch",  "heap_state"};
+    static const char *const options[] = {"placement",   "size_min",      "size_max", "size_dist",
+                                          "live_blocks", "lifetime_dist", "touch",    "heap_state"};
     const struct block *b = p->block;
     *r = (struct result){.detail = ""};
     put(r, "row_id", p->row_id);
@@ -76,7 +76,8 @@ void result_fail(struct arena *a, struct result *r, enum status status, const ch
     r->status = status;
     r->detail = arena_strdup(a, detail);
     for (size_t i = 0; i < column_count; i++)
-        if (columns[i].role == ROLE_MEASURED || (columns[i].role == ROLE_SERVED && status != STATUS_WRONG_ALLOCATOR))
+        if (columns[i].role == ROLE_MEASURED ||
+            (columns[i].role == ROLE_SERVED && status != STATUS_WRONG_ALLOCATOR))
             r->value[i] = NULL;
     for (int s = 0; s < SIDES; s++)
         buffer_free(&r->side[s]);
@@ -118,7 +119,8 @@ static bool decimal(const json_t *value, double *number)
 }
 
 /* A value as its column wants it, or NULL with *expected. */
-static const char *as_column(struct arena *a, const struct column *c, const json_t *value, const char **expected)
+static const char *as_column(struct arena *a, const struct column *c, const json_t *value,
+                             const char **expected)
 {
     double number;
     *expected = NULL;
@@ -150,8 +152,8 @@ static const char *as_column(struct arena *a, const struct column *c, const json
     return NULL;
 }
 
-/* True if the kernel's answer for a planned column may stand. A kernel that takes its own threads, and sizes from a
- * file, answer for themselves. */
+/* True if the kernel's answer for a planned column may stand. A kernel that takes its own threads, and
+ * sizes from a file, answer for themselves. */
 static bool agrees(const struct planned *p, const struct column *c, const char *planned, const char *answer)
 {
     if (!planned || !*planned || strcmp(planned, answer) == 0)
@@ -174,14 +176,14 @@ static bool take_row(struct arena *a, struct result *r, const struct planned *p,
         const char *text = as_column(a, c, value, &expected);
         if (!text) {
             char *shown = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-            result_fail(a, r, STATUS_ERROR, "the kernel's %s is %.100s, expected %s", c->name, shown ? shown : "?",
-                        expected);
+            result_fail(a, r, STATUS_ERROR, "the kernel's %s is %.100s, expected %s", c->name,
+                        shown ? shown : "?", expected);
             free(shown);
             return false;
         }
         if (c->role == ROLE_PLANNED && !agrees(p, c, r->value[i], text)) {
-            result_fail(a, r, STATUS_ERROR, "the kernel answered for %s '%s', planned was '%s'", c->name, text,
-                        r->value[i]);
+            result_fail(a, r, STATUS_ERROR, "the kernel answered for %s '%s', planned was '%s'", c->name,
+                        text, r->value[i]);
             return false;
         }
         r->value[i] = text;
@@ -194,11 +196,11 @@ static bool served_as_expected(struct arena *a, struct result *r, const struct a
 {
     const char *path = get(r, "allocator_path"), *id = get(r, "allocator_build_id");
     if (strcmp(path, al->real) != 0)
-        result_fail(a, r, STATUS_WRONG_ALLOCATOR, "malloc was served by %s, expected %s", *path ? path : "(not told)",
-                    al->real);
+        result_fail(a, r, STATUS_WRONG_ALLOCATOR, "malloc was served by %s, expected %s",
+                    *path ? path : "(not told)", al->real);
     else if (strcmp(id, al->build_id) != 0)
-        result_fail(a, r, STATUS_WRONG_ALLOCATOR, "%s served with build-id %s, but the run began with %s", path,
-                    *id ? id : "(none)", *al->build_id ? al->build_id : "(none)");
+        result_fail(a, r, STATUS_WRONG_ALLOCATOR, "%s served with build-id %s, but the run began with %s",
+                    path, *id ? id : "(none)", *al->build_id ? al->build_id : "(none)");
     else
         return true;
     return false;
@@ -220,17 +222,20 @@ static bool take_hist(struct arena *a, struct result *r, const char *row_id, con
     struct buffer *b = &r->side[SIDE_HIST];
     size_t i, j;
     json_t *one, *bucket;
-    json_array_foreach(hist, i, one) {
+    json_array_foreach(hist, i, one)
+    {
         const char *call = json_string_value(json_object_get(one, "call"));
         bool known = false;
         for (size_t c = 0; call && c < sizeof calls / sizeof *calls; c++)
             known |= strcmp(calls[c], call) == 0;
         if (!known) {
-            result_fail(a, r, STATUS_ERROR, "a histogram of call '%.40s', expected malloc, free, touch or pair",
+            result_fail(a, r, STATUS_ERROR,
+                        "a histogram of call '%.40s', expected malloc, free, touch or pair",
                         call ? call : "");
             return false;
         }
-        json_array_foreach(json_object_get(one, "buckets"), j, bucket) {
+        json_array_foreach(json_object_get(one, "buckets"), j, bucket)
+        {
             double lower, upper;
             const json_t *count = json_array_get(bucket, 2);
             if (!decimal(json_array_get(bucket, 0), &lower) || !decimal(json_array_get(bucket, 1), &upper) ||
@@ -250,7 +255,8 @@ static bool take_timeline(struct arena *a, struct result *r, const char *row_id,
     struct buffer *b = &r->side[SIDE_TIMELINE];
     size_t i;
     json_t *sample;
-    json_array_foreach(timeline, i, sample) {
+    json_array_foreach(timeline, i, sample)
+    {
         buffer_addf(b, "%s", row_id);
         for (size_t v = 0; v < 4; v++) {
             const json_t *value = json_array_get(sample, v);
@@ -275,12 +281,14 @@ static bool take_metrics(struct arena *a, struct result *r, const char *row_id, 
     struct buffer *b = &r->side[SIDE_METRICS];
     size_t i;
     json_t *metric;
-    json_array_foreach(metrics, i, metric) {
+    json_array_foreach(metrics, i, metric)
+    {
         const json_t *value = json_object_get(metric, "value");
         double number = 0;
         if (!json_string_value(json_object_get(metric, "name")) ||
             (value && !json_is_null(value) && !json_is_string(value) && !decimal(value, &number))) {
-            result_fail(a, r, STATUS_ERROR, "a metric without name or with a value that is no number or text");
+            result_fail(a, r, STATUS_ERROR,
+                        "a metric without name or with a value that is no number or text");
             return false;
         }
         buffer_addf(b, "%s,", row_id);
@@ -304,15 +312,17 @@ static bool take_matrix(struct arena *a, struct result *r, const char *row_id, c
     struct buffer *b = &r->side[SIDE_MATRIX];
     size_t i;
     json_t *cell;
-    json_array_foreach(matrix, i, cell) {
+    json_array_foreach(matrix, i, cell)
+    {
         const json_t *from = json_object_get(cell, "from_cpu"), *to = json_object_get(cell, "to_cpu");
         double ns;
-        if (!json_is_integer(from) || !json_is_integer(to) || !decimal(json_object_get(cell, "ns"), &ns) || ns < 0) {
+        if (!json_is_integer(from) || !json_is_integer(to) || !decimal(json_object_get(cell, "ns"), &ns) ||
+            ns < 0) {
             result_fail(a, r, STATUS_ERROR, "a cell of the matrix without from_cpu, to_cpu or ns");
             return false;
         }
-        buffer_addf(b, "%s,%" JSON_INTEGER_FORMAT ",%" JSON_INTEGER_FORMAT ",", row_id, json_integer_value(from),
-                    json_integer_value(to));
+        buffer_addf(b, "%s,%" JSON_INTEGER_FORMAT ",%" JSON_INTEGER_FORMAT ",", row_id,
+                    json_integer_value(from), json_integer_value(to));
         text_field(a, b, json_object_get(cell, "state"));
         buffer_addf(b, "%.3f,", ns);
         text_field(a, b, json_object_get(cell, "distance"));
@@ -358,7 +368,8 @@ static void take_ok(struct arena *a, struct result *r, const struct planned *p, 
 }
 
 /* A kernel that exited: what it says, against its exit status. */
-static void take_exit(struct arena *a, struct result *r, const struct planned *p, const struct child_outcome *o)
+static void take_exit(struct arena *a, struct result *r, const struct planned *p,
+                      const struct child_outcome *o)
 {
     json_error_t error;
     json_t *json = json_loadb(o->out.data, o->out.length, JSON_REJECT_DUPLICATES, &error);
@@ -371,8 +382,8 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
         if (o->code != 0)
             result_fail(a, r, STATUS_ERROR, "exit status %d%s%s", o->code, *last ? ": " : "", last);
         else
-            result_fail(a, r, STATUS_ERROR, "no result: %s at byte %d of %zu", json ? "no row in the JSON" : error.text,
-                        json ? 0 : error.position, o->out.length);
+            result_fail(a, r, STATUS_ERROR, "no result: %s at byte %d of %zu",
+                        json ? "no row in the JSON" : error.text, json ? 0 : error.position, o->out.length);
     } else if (json_integer_value(json_object_get(json, "schema")) != 1) {
         result_fail(a, r, STATUS_ERROR, "the result's schema is not 1");
     } else if (o->code == 0 && status == STATUS_OK) {
@@ -385,8 +396,12 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
         }
         result_fail(a, r, status, "%s", said && *said ? clean(a, said) : last);
     } else {
-        result_fail(a, r, STATUS_ERROR, "exit status %d with status '%s'%s%s", o->code, name ? clean(a, name) : "",
-                    said && *said ? ": " : *last ? ": " : "", said && *said ? clean(a, said) : last);
+        result_fail(a, r, STATUS_ERROR, "exit status %d with status '%s'%s%s", o->code,
+                    name ? clean(a, name) : "",
+                    said && *said ? ": "
+                    : *last       ? ": "
+                                  : "",
+                    said && *said ? clean(a, said) : last);
     }
     json_decref(json);
 }
@@ -396,23 +411,32 @@ void result_take(struct arena *a, struct result *r, const struct planned *p, con
 {
     const char *last = text_last_line(a, o->err.data, TEXT_BYTES_MAX), *colon = *last ? ": " : "";
     switch (o->end) {
-    case CHILD_EXITED: take_exit(a, r, p, o); break;
+    case CHILD_EXITED:
+        take_exit(a, r, p, o);
+        break;
     case CHILD_SIGNALLED:
         if (o->code == SIGKILL)
             result_fail(a, r, STATUS_OOM, "killed by SIGKILL, which ak did not send; %s",
                         oom_events ? "the kernel counted an out-of-memory kill meanwhile"
                                    : "most likely out of memory, though no such kill was counted");
         else
-            result_fail(a, r, STATUS_CRASH, "SIG%s (%s)%s%s", sigabbrev_np(o->code) ? sigabbrev_np(o->code) : "?",
-                        strsignal(o->code), colon, last);
+            result_fail(a, r, STATUS_CRASH, "SIG%s (%s)%s%s",
+                        sigabbrev_np(o->code) ? sigabbrev_np(o->code) : "?", strsignal(o->code), colon, last);
         return;
     case CHILD_TIMED_OUT:
-        result_fail(a, r, STATUS_TIMEOUT, "no result within %" PRIu64 " s%s%s", p->block->timeout_s, colon, last);
+        result_fail(a, r, STATUS_TIMEOUT, "no result within %" PRIu64 " s%s%s", p->block->timeout_s, colon,
+                    last);
         return;
-    case CHILD_OVERFLOW: result_fail(a, r, STATUS_ERROR, "printed more than a result can be; stopped"); return;
-    case CHILD_NO_EXEC: result_fail(a, r, STATUS_ERROR, "%s: %s", p->block->kernel->path, strerror(o->code)); return;
+    case CHILD_OVERFLOW:
+        result_fail(a, r, STATUS_ERROR, "printed more than a result can be; stopped");
+        return;
+    case CHILD_NO_EXEC:
+        result_fail(a, r, STATUS_ERROR, "%s: %s", p->block->kernel->path, strerror(o->code));
+        return;
     case CHILD_STOPPED:
-    case CHILD_LOST: result_fail(a, r, STATUS_ERROR, "%s%s%s", child_end_words(a, o), colon, last); return;
+    case CHILD_LOST:
+        result_fail(a, r, STATUS_ERROR, "%s%s%s", child_end_words(a, o), colon, last);
+        return;
     }
     if (oom_events && r->status != STATUS_OK && r->status != STATUS_WRONG_ALLOCATOR)
         result_fail(a, r, STATUS_OOM, "an out-of-memory kill was counted; %s", r->detail);

@@ -1,8 +1,8 @@
 /*
  * result.h - what one launch came to: a row of runs.csv and its rows in the side files.
  *
- * What a kernel prints is checked against the plan, the registry and the columns' types before it is believed. A row
- * that is not ok carries no number that was measured.
+ * What a kernel prints is checked against the plan, the registry and the columns' types before it is
+ * believed. A row that is not ok carries no number that was measured.
  */
 #ifndef AK_RESULT_H
 #define AK_RESULT_H
@@ -12,16 +12,16 @@
 #include "plan.h"
 
 struct result {
-    const char   *value[COLUMNS_MAX]; /* by column; NULL: empty */
-    enum status   status;
-    const char   *detail;
+    const char *value[COLUMNS_MAX]; /* by column; NULL: empty */
+    enum status status;
+    const char *detail;
     struct buffer side[SIDES]; /* complete CSV lines */
 };
 
 /* What all rows of a run share. */
 struct run_facts {
     const char *run_id, *sweep, *machine_id;
-    unsigned    cpus; /* that this process may use */
+    unsigned cpus; /* that this process may use */
 };
 
 /* Begin a row: all that the plan knows. `started_at` in ISO 8601. */
@@ -30,7 +30,8 @@ void result_begin(struct arena *, const struct run_facts *, const struct planned
 /* End it as not ok, with the reason. Measured columns and side rows vanish. */
 void result_fail(struct arena *, struct result *, enum status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* End it by what the kernel did. `oom_events`: out-of-memory kills that the memory cgroup counted meanwhile. */
+/* End it by what the kernel did. `oom_events`: out-of-memory kills that the memory cgroup counted
+ * meanwhile. */
 void result_take(struct arena *, struct result *, const struct planned *, const struct child_outcome *,
                  uint64_t oom_events);
 /* The line of runs.csv. */

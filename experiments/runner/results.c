@@ -100,7 +100,8 @@ bool results_lock(struct results *r, const char *folder, struct fault *f)
 }
 
 /* Put `bytes` into the folder under `name`, whole or not at all. */
-static bool replace_file(const struct results *r, const char *name, const char *bytes, size_t length, struct fault *f)
+static bool replace_file(const struct results *r, const char *name, const char *bytes, size_t length,
+                         struct fault *f)
 {
     char temporary[64];
     snprintf(temporary, sizeof temporary, "%s" TEMPORARY, name);
@@ -176,11 +177,11 @@ bool results_create(struct results *r, const struct plan *plan, const json_t *me
 /* An index of the plan's row ids, sorted, to find rows by id. */
 struct index_entry {
     const char *row_id;
-    size_t      at;
+    size_t at;
 };
 struct plan_index {
     struct index_entry *entry;
-    size_t              count;
+    size_t count;
 };
 
 static int by_row_id(const void *a, const void *b)
@@ -219,8 +220,9 @@ static bool same_plan(struct arena *a, const struct results *r, const struct pla
         line += theirs[at++] == '\n';
     bool same = length == mine.length && at == length;
     buffer_free(&mine);
-    return same || fault_at(f, path, line, "planned otherwise than now, expected the same sweep, preset, seed and options "
-                                           "as when the run began");
+    return same || fault_at(f, path, line,
+                            "planned otherwise than now, expected the same sweep, preset, seed and options "
+                            "as when the run began");
 }
 
 /* Cut what follows the last line end. A table without its whole header is begun anew. */
@@ -235,10 +237,12 @@ static bool cut_torn_line(struct arena *a, const struct results *r, const char *
         size_t keep = length;
         while (keep && text[keep - 1] != '\n')
             keep--;
-        if (keep < header_length && strncmp(text, header, length < header_length ? length : header_length) == 0)
+        if (keep < header_length &&
+            strncmp(text, header, length < header_length ? length : header_length) == 0)
             good = replace_file(r, file, header, header_length, f);
         else if (memcmp(text, header, header_length) != 0)
-            good = fault_at(f, arena_printf(a, "%s/%s", r->folder, file), 1, "another header, expected that of this ak");
+            good = fault_at(f, arena_printf(a, "%s/%s", r->folder, file), 1,
+                            "another header, expected that of this ak");
         else if (keep < length) {
             int fd = openat(r->lock_fd, file, O_WRONLY | O_CLOEXEC);
             good = fd >= 0 && ftruncate(fd, (off_t)keep) == 0 && fsync(fd) == 0;
@@ -275,8 +279,8 @@ static bool learn_done(struct arena *a, struct results *r, const struct plan_ind
 }
 
 /* Drop the lines of rows that were never committed. Lines begin with the row's id. */
-static bool drop_uncommitted(struct arena *a, const struct results *r, const struct plan_index *index, const char *file,
-                             struct fault *f)
+static bool drop_uncommitted(struct arena *a, const struct results *r, const struct plan_index *index,
+                             const char *file, struct fault *f)
 {
     struct arena memory = {0};
     struct buffer kept = {0};
@@ -314,15 +318,17 @@ bool results_resume(struct arena *a, struct results *r, const struct plan *plan,
     runs_header(&header);
     bool good = cut_torn_line(a, r, FILE_RUNS, header.data, header.length, f) && learn_done(a, r, &index, f);
     for (int s = 0; good && s < SIDES; s++)
-        good = cut_torn_line(a, r, side_files[s].file, side_files[s].header, strlen(side_files[s].header), f) &&
-               drop_uncommitted(a, r, &index, side_files[s].file, f);
+        good =
+            cut_torn_line(a, r, side_files[s].file, side_files[s].header, strlen(side_files[s].header), f) &&
+            drop_uncommitted(a, r, &index, side_files[s].file, f);
     buffer_free(&header);
     return good && open_tables(r, f);
 }
 
 /* ---- a row ---- */
 
-bool results_append(struct results *r, const struct buffer side[SIDES], const struct buffer *row, struct fault *f)
+bool results_append(struct results *r, const struct buffer side[SIDES], const struct buffer *row,
+                    struct fault *f)
 {
     off_t before[SIDES + 1];
     const char *failed = NULL;
@@ -337,7 +343,8 @@ bool results_append(struct results *r, const struct buffer side[SIDES], const st
             error = errno;
             failed = s < SIDES ? side_files[s].file : FILE_RUNS;
             for (int back = s; back >= 0; back--)
-                if (before[back] >= 0 && ftruncate(back < SIDES ? r->side_fd[back] : r->runs_fd, before[back]) != 0)
+                if (before[back] >= 0 &&
+                    ftruncate(back < SIDES ? r->side_fd[back] : r->runs_fd, before[back]) != 0)
                     break; /* resume cuts it */
         }
     }
@@ -345,8 +352,8 @@ bool results_append(struct results *r, const struct buffer side[SIDES], const st
         r->done_count++;
         return true;
     }
-    return fault_set(f, AK_ENVIRONMENT, "%s/%s: %s; %zu rows are safe, go on with --resume", r->folder, failed,
-                     strerror(error), r->done_count);
+    return fault_set(f, AK_ENVIRONMENT, "%s/%s: %s; %zu rows are safe, go on with --resume", r->folder,
+                     failed, strerror(error), r->done_count);
 }
 
 void results_close(struct results *r)

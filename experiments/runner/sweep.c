@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPS_MAX  1000000000000u
+#define OPS_MAX        1000000000000u
 #define SIZE_MAX_BYTES (1u << 30)
 
 /* Ranges are those of docs/kernel-interface.md; the kernel checks again. */
@@ -48,8 +48,10 @@ const struct sweep_key *sweep_key(const char *name)
 
 struct sweep_key sweep_key_of(struct arena *a, const struct kernel_param *p)
 {
-    struct sweep_key key = {p->name, p->type == VALUE_WORD ? KEY_WORD : KEY_NUMBER, true,
-                            p->type == VALUE_SIZE ? 1024 : 1000, p->min, p->max, NULL};
+    struct sweep_key key = {p->name, p->type == VALUE_WORD ? KEY_WORD : KEY_NUMBER,
+                            true,    p->type == VALUE_SIZE ? 1024 : 1000,
+                            p->min,  p->max,
+                            NULL};
     for (size_t i = 0; i < p->words.count; i++)
         key.words = arena_printf(a, "%s%s%s", key.words ? key.words : "", i ? "|" : "", p->words.word[i]);
     return key;
@@ -69,7 +71,10 @@ bool setting_fault(struct fault *f, const struct setting *s, const char *format,
 
 /* ---- finding files ---- */
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
 /* Names of the files in `folder` that end in `suffix`, without it, sorted. */
 static struct words names_in(struct arena *a, const char *folder, const char *suffix)
@@ -107,7 +112,8 @@ const char *sweep_locate(struct arena *a, const struct paths *paths, const char 
     if (path_is_file(name))
         return arena_strdup(a, name);
     if (strchr(name, '/') || strstr(name, ".sweep"))
-        fault_at(f, name, 0, "%s, expected a sweep file", path_is_folder(name) ? "is a folder" : "no such file");
+        fault_at(f, name, 0, "%s, expected a sweep file",
+                 path_is_folder(name) ? "is a folder" : "no such file");
     else
         fault_set(f, AK_USAGE, "unknown sweep '%s'%s", name, nearest_hint(a, name, &names));
     return NULL;
@@ -122,17 +128,18 @@ static void add(struct arena *a, struct sweep *s, struct setting setting)
 }
 
 /* "kernel.key" apart; a plain key has no kernel. */
-static void add_entry(struct arena *a, struct sweep *s, enum level level, const char *file, const struct ini_entry *e,
-                      bool chosen)
+static void add_entry(struct arena *a, struct sweep *s, enum level level, const char *file,
+                      const struct ini_entry *e, bool chosen)
 {
     const char *dot = strchr(e->name, '.');
-    add(a, s, (struct setting){.level = level,
-                               .kernel = dot ? arena_strndup(a, e->name, (size_t)(dot - e->name)) : NULL,
-                               .key = dot ? dot + 1 : e->name,
-                               .value = e->value,
-                               .file = file,
-                               .line = e->line,
-                               .chosen = chosen});
+    add(a, s,
+        (struct setting){.level = level,
+                         .kernel = dot ? arena_strndup(a, e->name, (size_t)(dot - e->name)) : NULL,
+                         .key = dot ? dot + 1 : e->name,
+                         .value = e->value,
+                         .file = file,
+                         .line = e->line,
+                         .chosen = chosen});
 }
 
 static bool read_preset_file(struct arena *a, const struct paths *paths, struct sweep *s, struct fault *f)
@@ -157,13 +164,13 @@ static bool name_from(struct arena *a, struct sweep *s, struct fault *f)
     s->name = name;
     for (; *name; name++)
         if ((unsigned char)*name <= ' ' || strchr("\"',=", *name))
-            return fault_at(f, s->path, 0, "the name holds '%c', expected a name without blanks, quotes, ',' or '='",
-                            *name);
+            return fault_at(f, s->path, 0,
+                            "the name holds '%c', expected a name without blanks, quotes, ',' or '='", *name);
     return true;
 }
 
-bool sweep_read(struct arena *a, const struct paths *paths, const char *path, const char *preset, struct sweep *s,
-                struct fault *f)
+bool sweep_read(struct arena *a, const struct paths *paths, const char *path, const char *preset,
+                struct sweep *s, struct fault *f)
 {
     *s = (struct sweep){.path = path, .preset = preset, .what = "", .presets = sweep_presets(a, paths)};
     if (!words_have(&s->presets, preset))
@@ -175,12 +182,13 @@ bool sweep_read(struct arena *a, const struct paths *paths, const char *path, co
     s->length = file.length;
     for (size_t i = 0; i < file.sections; i++)
         if (!words_have(&s->presets, file.section[i].name))
-            return fault_at(f, path, file.section[i].line, "section [%s] is no preset%s", file.section[i].name,
-                            nearest_hint(a, file.section[i].name, &s->presets));
+            return fault_at(f, path, file.section[i].line, "section [%s] is no preset%s",
+                            file.section[i].name, nearest_hint(a, file.section[i].name, &s->presets));
     for (size_t i = 0; i < file.entries; i++) {
         const struct ini_entry *e = &file.entry[i];
         bool base = !*e->section;
-        add_entry(a, s, base ? LEVEL_BASE : LEVEL_SECTION, file.path, e, base || strcmp(e->section, preset) == 0);
+        add_entry(a, s, base ? LEVEL_BASE : LEVEL_SECTION, file.path, e,
+                  base || strcmp(e->section, preset) == 0);
         if (base && strcmp(e->name, "what") == 0)
             s->what = e->value;
     }
@@ -198,10 +206,14 @@ void sweep_override(struct arena *a, struct sweep *s, const char *key, const cha
 static int rank(const struct setting *s)
 {
     switch (s->level) {
-    case LEVEL_COMMAND_LINE: return 7;
-    case LEVEL_SECTION: return s->kernel ? 6 : 4;
-    case LEVEL_BASE: return s->kernel ? 5 : 3;
-    case LEVEL_PRESET_FILE: break;
+    case LEVEL_COMMAND_LINE:
+        return 7;
+    case LEVEL_SECTION:
+        return s->kernel ? 6 : 4;
+    case LEVEL_BASE:
+        return s->kernel ? 5 : 3;
+    case LEVEL_PRESET_FILE:
+        break;
     }
     return s->kernel ? 2 : 1;
 }
@@ -236,8 +248,9 @@ static bool word_fits(struct arena *a, const char *patterns, const char *word)
         uint64_t number;
         if (strncmp(pattern, word, fixed) != 0)
             continue;
-        if (pattern[fixed] == '#' ? text_uint(word + fixed, 0, &number) && number < 4096
-                                  : pattern[fixed] == '*' ? word[fixed] != '\0' : word[fixed] == '\0')
+        if (pattern[fixed] == '#'   ? text_uint(word + fixed, 0, &number) && number < 4096
+            : pattern[fixed] == '*' ? word[fixed] != '\0'
+                                    : word[fixed] == '\0')
             return true;
     }
     return false;
@@ -256,8 +269,8 @@ static const char *words_text(struct arena *a, const char *patterns)
     return all;
 }
 
-static bool check_value(struct arena *a, const struct setting *s, const struct sweep_key *key, const char **value,
-                        struct fault *f)
+static bool check_value(struct arena *a, const struct setting *s, const struct sweep_key *key,
+                        const char **value, struct fault *f)
 {
     uint64_t number;
     if (!**value)
@@ -266,8 +279,8 @@ static bool check_value(struct arena *a, const struct setting *s, const struct s
     switch (key->kind) {
     case KEY_NUMBER:
         if (!text_uint(*value, key->kilo, &number) || number < key->min || number > key->max)
-            return setting_fault(f, s, "%s = '%s', expected a whole number from %" PRIu64 " to %" PRIu64 "%s", s->key,
-                                 *value, key->min, key->max, key->kilo ? " (suffixes K, M, G)" : "");
+            return setting_fault(f, s, "%s = '%s', expected a whole number from %" PRIu64 " to %" PRIu64 "%s",
+                                 s->key, *value, key->min, key->max, key->kilo ? " (suffixes K, M, G)" : "");
         *value = arena_printf(a, "%" PRIu64, number);
         return true;
     case KEY_WORD:
@@ -276,18 +289,20 @@ static bool check_value(struct arena *a, const struct setting *s, const struct s
             struct words known = {0};
             while ((word = strsep(&rest, "|")))
                 words_add(a, &known, word);
-            return setting_fault(f, s, "%s = '%s', expected one of %s%s", s->key, *value, words_text(a, key->words),
-                                 strstr(nearest_hint(a, *value, &known), "mean") ? nearest_hint(a, *value, &known) : "");
+            return setting_fault(
+                f, s, "%s = '%s', expected one of %s%s", s->key, *value, words_text(a, key->words),
+                strstr(nearest_hint(a, *value, &known), "mean") ? nearest_hint(a, *value, &known) : "");
         }
         return true;
     case KEY_TEXT:
-    case KEY_NAMES: break;
+    case KEY_NAMES:
+        break;
     }
     return true;
 }
 
-bool setting_values(struct arena *a, const struct setting *s, const struct sweep_key *key, struct words *values,
-                    struct fault *f)
+bool setting_values(struct arena *a, const struct setting *s, const struct sweep_key *key,
+                    struct words *values, struct fault *f)
 {
     bool loose = s->level == LEVEL_COMMAND_LINE;
     *values = (struct words){0};
@@ -304,7 +319,8 @@ bool setting_values(struct arena *a, const struct setting *s, const struct sweep
             return false;
         for (size_t j = 0; j < i; j++)
             if (strcmp(values->word[j], values->word[i]) == 0)
-                return setting_fault(f, s, "%s lists %s twice, expected each value once", s->key, values->word[i]);
+                return setting_fault(f, s, "%s lists %s twice, expected each value once", s->key,
+                                     values->word[i]);
     }
     return true;
 }
@@ -312,12 +328,12 @@ bool setting_values(struct arena *a, const struct setting *s, const struct sweep
 /* ---- checking ---- */
 
 struct check {
-    struct arena          *arena;
-    const struct sweep    *sweep;
-    const struct kernels  *kernels;
+    struct arena *arena;
+    const struct sweep *sweep;
+    const struct kernels *kernels;
     const struct registry *registry;
-    struct words           used; /* kernels of any preset of the sweep */
-    struct fault          *fault;
+    struct words used; /* kernels of any preset of the sweep */
+    struct fault *fault;
 };
 
 static bool check_kernels(struct check *c, const struct setting *s)
@@ -331,7 +347,8 @@ static bool check_kernels(struct check *c, const struct setting *s)
             return setting_fault(c->fault, s, "unknown kernel '%s'%s", names.word[i],
                                  nearest_hint(c->arena, names.word[i], &c->kernels->names));
         if (k->trouble)
-            return fault_set(c->fault, AK_ENVIRONMENT, "kernel %s (%s) cannot be used: %s", k->name, k->path, k->trouble);
+            return fault_set(c->fault, AK_ENVIRONMENT, "kernel %s (%s) cannot be used: %s", k->name, k->path,
+                             k->trouble);
         if (!words_have(&c->used, k->name))
             words_add(c->arena, &c->used, k->name);
     }
@@ -414,7 +431,8 @@ static bool check_setting(struct check *c, const struct setting *s)
         if (s->level == LEVEL_PRESET_FILE && kernels_find(c->kernels, s->kernel))
             return true;
         if (kernels_find(c->kernels, s->kernel))
-            return setting_fault(c->fault, s, "'%s.%s', but %s is no kernel of this sweep", s->kernel, s->key, s->kernel);
+            return setting_fault(c->fault, s, "'%s.%s', but %s is no kernel of this sweep", s->kernel, s->key,
+                                 s->kernel);
         return setting_fault(c->fault, s, "unknown kernel '%s' before '.%s'%s", s->kernel, s->key,
                              nearest_hint(c->arena, s->kernel, &c->kernels->names));
     }
@@ -425,8 +443,8 @@ static bool check_setting(struct check *c, const struct setting *s)
         return false;
     if (!key)
         return known || unknown_key(c, s);
-    if (s->kernel && (strcmp(s->key, "kernel") == 0 || strcmp(s->key, "what") == 0 || strcmp(s->key, "reps") == 0 ||
-                      strcmp(s->key, "seed") == 0))
+    if (s->kernel && (strcmp(s->key, "kernel") == 0 || strcmp(s->key, "what") == 0 ||
+                      strcmp(s->key, "reps") == 0 || strcmp(s->key, "seed") == 0))
         return setting_fault(c->fault, s, "'%s' for one kernel, expected it for the whole sweep", s->key);
     if (strcmp(s->key, "kernel") == 0)
         return true; /* checked first */
@@ -439,8 +457,8 @@ static bool check_setting(struct check *c, const struct setting *s)
     return setting_values(c->arena, s, key, &values, c->fault);
 }
 
-bool sweep_check(struct arena *a, const struct sweep *s, const struct kernels *kernels, const struct registry *registry,
-                 struct fault *f)
+bool sweep_check(struct arena *a, const struct sweep *s, const struct kernels *kernels,
+                 const struct registry *registry, struct fault *f)
 {
     struct check c = {a, s, kernels, registry, {0}, f};
     static const char *const needed[] = {"kernel", "allocators"};
@@ -448,7 +466,8 @@ bool sweep_check(struct arena *a, const struct sweep *s, const struct kernels *k
         if (!sweep_get(s, NULL, needed[i]))
             return fault_at(f, s->path, 0, "no '%s', expected %s = NAME, NAME, ...", needed[i], needed[i]);
     for (size_t i = 0; i < s->settings; i++)
-        if (!s->setting[i].kernel && strcmp(s->setting[i].key, "kernel") == 0 && !check_kernels(&c, &s->setting[i]))
+        if (!s->setting[i].kernel && strcmp(s->setting[i].key, "kernel") == 0 &&
+            !check_kernels(&c, &s->setting[i]))
             return false;
     for (size_t i = 0; i < s->settings; i++)
         if (!check_setting(&c, &s->setting[i]))

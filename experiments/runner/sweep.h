@@ -24,33 +24,33 @@
 enum level { LEVEL_PRESET_FILE, LEVEL_BASE, LEVEL_SECTION, LEVEL_COMMAND_LINE };
 
 struct setting {
-    enum level  level;
+    enum level level;
     const char *kernel; /* NULL: all of the sweep's */
     const char *key, *value;
-    const char *file;   /* LEVEL_COMMAND_LINE: NULL */
-    unsigned    line;
-    bool        chosen; /* of the chosen preset; others are only checked */
+    const char *file; /* LEVEL_COMMAND_LINE: NULL */
+    unsigned line;
+    bool chosen; /* of the chosen preset; others are only checked */
 };
 
 struct sweep {
-    const char     *name, *path, *preset;
-    const char     *what; /* one line; "" if it says none */
-    const char     *text; /* the file as it is */
-    size_t          length;
+    const char *name, *path, *preset;
+    const char *what; /* one line; "" if it says none */
+    const char *text; /* the file as it is */
+    size_t length;
     struct setting *setting;
-    size_t          settings;
-    struct words    presets; /* names that a section may have */
+    size_t settings;
+    struct words presets; /* names that a section may have */
 };
 
 /* What a key admits: a runner's key or a kernel's parameter. */
 enum key_kind { KEY_TEXT, KEY_NAMES, KEY_NUMBER, KEY_WORD };
 struct sweep_key {
-    const char   *name;
+    const char *name;
     enum key_kind kind;
-    bool          list;
-    unsigned      kilo;     /* of the suffixes K, M, G; 0: none */
-    uint64_t      min, max; /* KEY_NUMBER */
-    const char   *words;    /* KEY_WORD: "a|b|node:#|file:*", # a number, * anything; NULL: any */
+    bool list;
+    unsigned kilo;     /* of the suffixes K, M, G; 0: none */
+    uint64_t min, max; /* KEY_NUMBER */
+    const char *words; /* KEY_WORD: "a|b|node:#|file:*", # a number, * anything; NULL: any */
 };
 /* A runner's key by name, or NULL. */
 const struct sweep_key *sweep_key(const char *name);
@@ -77,7 +77,8 @@ struct words sweep_kernels(struct arena *, const struct sweep *);
 /* What holds for a kernel (NULL: for none in particular): the winning setting, or NULL. */
 const struct setting *sweep_get(const struct sweep *, const char *kernel, const char *key);
 /* The values of a setting, numbers in plain decimals. False with the place and what was expected. */
-bool setting_values(struct arena *, const struct setting *, const struct sweep_key *, struct words *, struct fault *);
+bool setting_values(struct arena *, const struct setting *, const struct sweep_key *, struct words *,
+                    struct fault *);
 /* "file:line: ..." or "--key: ...": always false, with AK_USAGE. */
 bool setting_fault(struct fault *, const struct setting *, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

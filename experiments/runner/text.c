@@ -52,7 +52,7 @@ void buffer_free(struct buffer *b)
     *b = (struct buffer){0};
 }
 
-/* Length of the well-formed UTF-8 sequence at `s`, 0 if it is none (overlong, surrogate, cut or too large). */
+/* Length of the well-formed UTF-8 sequence at `s`, 0 if it is none (overlong, surrogate, cut, too large). */
 static size_t utf8_length(const unsigned char *s, size_t left)
 {
     if (s[0] < 0x80)
@@ -196,7 +196,10 @@ uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length)
     return hash;
 }
 
-uint64_t hash_text(uint64_t hash, const char *text) { return hash_bytes(hash, text, strlen(text) + 1); }
+uint64_t hash_text(uint64_t hash, const char *text)
+{
+    return hash_bytes(hash, text, strlen(text) + 1);
+}
 
 uint64_t hash_mix(uint64_t hash)
 {

@@ -12,7 +12,7 @@
 
 /* A growing byte string; `data` is NUL-terminated once anything was added. Free with buffer_free. */
 struct buffer {
-    char  *data;
+    char *data;
     size_t length, room;
 };
 void buffer_add(struct buffer *, const void *bytes, size_t length);
@@ -46,7 +46,8 @@ bool text_uint(const char *, unsigned kilo, uint64_t *value);
 /* FNV-1a over bytes, to be started with HASH_START; and a last mixing that spreads every bit. */
 #define HASH_START 0xcbf29ce484222325u
 uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length);
-uint64_t hash_text(uint64_t hash, const char *text); /* with the NUL, so that "ab","c" differs from "a","bc" */
+uint64_t hash_text(uint64_t hash,
+                   const char *text); /* with the NUL, so that "ab","c" differs from "a","bc" */
 uint64_t hash_mix(uint64_t hash);
 
 /* " (did you mean 'x'?)" or, where nothing is near, " (there are: a, b, c)". In the arena. */

@@ -57,8 +57,8 @@ static void good_ini(void **state)
 {
     struct fixture *x = *state;
     struct ini_file file;
-    char *path = fixture_write(x, "good.ini",
-                               "\xef\xbb\xbf# c\r\na=1 # comment\n\n[s] # c\n  b = x#y  \nc =\n[empty]\nlast = end");
+    char *path = fixture_write(
+        x, "good.ini", "\xef\xbb\xbf# c\r\na=1 # comment\n\n[s] # c\n  b = x#y  \nc =\n[empty]\nlast = end");
     assert_true(inifile_read(&x->arena, path, &file, &x->fault));
     assert_int_equal(file.entries, 4);
     assert_string_equal(file.entry[0].value, "1");
@@ -136,9 +136,11 @@ static void bad_sweeps(void **state)
         {"kernel = churn,\nallocators = aa\n", ":1: kernel has an empty item"},
         {"kernel = churn, churn\nallocators = aa\n", ":1: kernel lists churn twice"},
         {"kernel = churn\nallocators = aaa\n", ":2: unknown allocator 'aaa' (did you mean 'aa'?)"},
-        {"kernel = churn\nallocators = aa\nthread = 1\n", ":3: unknown key 'thread' (did you mean 'threads'?)"},
+        {"kernel = churn\nallocators = aa\nthread = 1\n",
+         ":3: unknown key 'thread' (did you mean 'threads'?)"},
         {"kernel = null\nallocators = aa\nlive_blocks = 1\n", ":3: unknown key 'live_blocks'"},
-        {"kernel = churn\nallocators = aa\nthreads = 0\n", ":3: threads = '0', expected a whole number from 1 to 4096"},
+        {"kernel = churn\nallocators = aa\nthreads = 0\n",
+         ":3: threads = '0', expected a whole number from 1 to 4096"},
         {"kernel = churn\nallocators = aa\nthreads = 1,,2\n", ":3: threads has an empty item"},
         {"kernel = churn\nallocators = aa\nthreads =\n", ":3: threads has an empty item"},
         {"kernel = churn\nallocators = aa\nthreads = 1.5\n", ":3: threads = '1.5'"},
@@ -147,14 +149,19 @@ static void bad_sweeps(void **state)
         {"kernel = churn\nallocators = aa\nops = 1e6\n", ":3: ops = '1e6'"},
         {"kernel = churn\nallocators = aa\nreps = 1, 2\n", ":3: reps = '1, 2', expected one value"},
         {"kernel = churn\nallocators = aa\ntouch = pgae\n", ":3: touch = 'pgae', expected one of none, page"},
-        {"kernel = churn\nallocators = aa\nlive_blocks = 100001\n", ":3: live_blocks = '100001', expected a whole number from 1 to 100000"},
-        {"kernel = share\nallocators = aa\nvariant = shred\n", ":3: unknown variant 'shred' (did you mean 'shared'?)"},
+        {"kernel = churn\nallocators = aa\nlive_blocks = 100001\n",
+         ":3: live_blocks = '100001', expected a whole number from 1 to 100000"},
+        {"kernel = share\nallocators = aa\nvariant = shred\n",
+         ":3: unknown variant 'shred' (did you mean 'shared'?)"},
         {"kernel = churn\nallocators = aa\nplacement = node:x\n", ":3: placement = 'node:x'"},
         {"kernel = churn\nallocators = aa\ncounters = pappi\n", ":3: counters = 'pappi'"},
-        {"kernel = churn\nallocators = aa\n[qick]\n", ":3: section [qick] is no preset (did you mean 'quick'?)"},
-        {"kernel = churn\nallocators = aa\n[smoke]\nthreads = x\n", ":4: threads = 'x'"}, /* not the chosen preset */
+        {"kernel = churn\nallocators = aa\n[qick]\n",
+         ":3: section [qick] is no preset (did you mean 'quick'?)"},
+        {"kernel = churn\nallocators = aa\n[smoke]\nthreads = x\n",
+         ":4: threads = 'x'"}, /* not the chosen preset */
         {"kernel = churn\nallocators = aa\nchrun.ops = 1\n", ":3: unknown kernel 'chrun' before '.ops'"},
-        {"kernel = churn\nallocators = aa\nnull.ops = 1\n", ":3: 'null.ops', but null is no kernel of this sweep"},
+        {"kernel = churn\nallocators = aa\nnull.ops = 1\n",
+         ":3: 'null.ops', but null is no kernel of this sweep"},
         {"kernel = churn\nallocators = aa\nchurn.reps = 1\n", ":3: 'reps' for one kernel"},
         {"kernel = churn\nallocators = aa\nsize = 16\nsize_min = 8\n", ":4: 'size_min' beside 'size'"},
         {"kernel = churn\nallocators = aa\nsize_min = 9\nsize_max = 8\n", "size_min 9 above size_max 8"},
@@ -180,10 +187,11 @@ static void levels(void **state)
 {
     struct fixture *x = *state;
     struct sweep s;
-    assert_true(fixture_sweep(x,
-                              "kernel = churn, null\nallocators = aa, bb\nthreads = 1\nnull.threads = 2\nseed = 5\n"
-                              "[quick]\nthreads = 4\nops = 7\n[smoke]\nseed = 6\n",
-                              "quick", &s));
+    assert_true(
+        fixture_sweep(x,
+                      "kernel = churn, null\nallocators = aa, bb\nthreads = 1\nnull.threads = 2\nseed = 5\n"
+                      "[quick]\nthreads = 4\nops = 7\n[smoke]\nseed = 6\n",
+                      "quick", &s));
     assert_string_equal(sweep_get(&s, "churn", "threads")->value, "4");
     assert_string_equal(sweep_get(&s, "null", "threads")->value, "2");
     assert_string_equal(sweep_get(&s, "churn", "ops")->value, "7");

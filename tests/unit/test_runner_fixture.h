@@ -1,5 +1,6 @@
 /*
- * test_runner_fixture.h - a temporary suite for the runner's tests: kernels by description, a registry, presets.
+ * test_runner_fixture.h - a temporary suite for the runner's tests: kernels by description, a registry,
+ * presets.
  */
 #ifndef TEST_RUNNER_FIXTURE_H
 #define TEST_RUNNER_FIXTURE_H
@@ -24,11 +25,11 @@
 #include "sweep.h"
 
 struct fixture {
-    struct arena    arena;
-    struct fault    fault;
-    char            folder[64];
-    struct paths    paths;
-    struct kernels  kernels;
+    struct arena arena;
+    struct fault fault;
+    char folder[64];
+    struct paths paths;
+    struct kernels kernels;
     struct registry registry;
 };
 
@@ -49,7 +50,8 @@ static inline char *fixture_write(struct fixture *x, const char *name, const cha
 
 static inline void fixture_kernel(struct fixture *x, const char *name, const char *rest)
 {
-    char *json = arena_printf(&x->arena, "{\"name\": \"%s\", \"what\": \"w\", \"op\": \"o\", %s}", name, rest);
+    char *json =
+        arena_printf(&x->arena, "{\"name\": \"%s\", \"what\": \"w\", \"op\": \"o\", %s}", name, rest);
     x->kernels.kernel = arena_grow(&x->arena, x->kernels.kernel, x->kernels.count, sizeof *x->kernels.kernel);
     struct kernel_info *k = &x->kernels.kernel[x->kernels.count++];
     *k = (struct kernel_info){.name = name, .path = arena_printf(&x->arena, "/k/%s", name)};
@@ -57,8 +59,9 @@ static inline void fixture_kernel(struct fixture *x, const char *name, const cha
     words_add(&x->arena, &x->kernels.names, name);
 }
 
-/* Four kernels: one with sizes and parameters, one that does not allocate, one with variants that needs two threads,
- * one that takes its own threads. Allocators aa, bb, cc, and floor, which never frees and runs in churn only. */
+/* Four kernels: one with sizes and parameters, one that does not allocate, one with variants that needs two
+ * threads, one that takes its own threads. Allocators aa, bb, cc, and floor, which never frees and runs in
+ * churn only. */
 static inline int fixture_open(void **state)
 {
     struct fixture *x = calloc(1, sizeof *x);
@@ -69,11 +72,12 @@ static inline int fixture_open(void **state)
     x->paths.experiments = x->folder;
     fixture_write(x, "presets/smoke.ini", "reps = 1\nops = 10\n");
     fixture_write(x, "presets/quick.ini", "reps = 3\nops = 20\ntimeout = 7\n");
-    fixture_kernel(x, "churn",
-                   "\"variants\": [], \"min_threads\": 1, \"own_threads\": false, \"no_alloc\": false, \"sizes\": true,"
-                   "\"params\": [{\"name\": \"live_blocks\", \"type\": \"int\", \"default\": \"1000\", \"min\": 1,"
-                   "\"max\": 100000}, {\"name\": \"touch\", \"type\": \"word\", \"default\": \"page\","
-                   "\"words\": [\"none\", \"page\"]}]");
+    fixture_kernel(
+        x, "churn",
+        "\"variants\": [], \"min_threads\": 1, \"own_threads\": false, \"no_alloc\": false, \"sizes\": true,"
+        "\"params\": [{\"name\": \"live_blocks\", \"type\": \"int\", \"default\": \"1000\", \"min\": 1,"
+        "\"max\": 100000}, {\"name\": \"touch\", \"type\": \"word\", \"default\": \"page\","
+        "\"words\": [\"none\", \"page\"]}]");
     fixture_kernel(x, "null", "\"no_alloc\": true, \"params\": []");
     fixture_kernel(x, "share", "\"variants\": [\"shared\", \"private\"], \"min_threads\": 2, \"params\": []");
     fixture_kernel(x, "c2c", "\"min_threads\": 2, \"own_threads\": true, \"no_alloc\": true, \"params\": []");
@@ -109,7 +113,8 @@ static inline bool fixture_sweep(struct fixture *x, const char *text, const char
            sweep_check(&x->arena, s, &x->kernels, &x->registry, &x->fault);
 }
 
-static inline bool fixture_plan(struct fixture *x, const char *text, const char *preset, struct sweep *s, struct plan *p)
+static inline bool fixture_plan(struct fixture *x, const char *text, const char *preset, struct sweep *s,
+                                struct plan *p)
 {
     return fixture_sweep(x, text, preset, s) &&
            plan_make(&x->arena, s, &x->kernels, &x->registry, 4, p, &x->fault);

@@ -7,8 +7,9 @@ static size_t count(const struct plan *p, const char *kernel, const char *alloca
 {
     size_t n = 0;
     for (size_t i = 0; i < p->rows; i++)
-        n += strcmp(p->row[i].block->kernel->name, kernel) == 0 &&
-             (!allocator || strcmp(p->row[i].block->member[p->row[i].member].allocator->name, allocator) == 0);
+        n +=
+            strcmp(p->row[i].block->kernel->name, kernel) == 0 &&
+            (!allocator || strcmp(p->row[i].block->member[p->row[i].member].allocator->name, allocator) == 0);
     return n;
 }
 
@@ -33,7 +34,8 @@ static void work_is_a_union(void **state)
     struct fixture *x = *state;
     struct sweep s;
     struct plan p;
-    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nops = 5, 6\nops_total = 1K\n", "smoke", &s, &p));
+    assert_true(
+        fixture_plan(x, "kernel = churn\nallocators = aa\nops = 5, 6\nops_total = 1K\n", "smoke", &s, &p));
     assert_int_equal(p.rows, 3);
     assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nops_total = 7\n", "quick", &s, &p));
     assert_int_equal(p.rows, 3); /* the preset file's ops = 20 does not join in */
@@ -53,10 +55,12 @@ static void sizes(void **state)
     assert_string_equal(block_option(&p.block[1], "size_min"), "4096");
     assert_string_equal(block_option(&p.block[1], "size_max"), "4096");
     assert_string_equal(block_option(&p.block[1], "size_dist"), "fixed");
-    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nsize_min = 8\n[smoke]\nsize = 32\n", "smoke", &s, &p));
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nsize_min = 8\n[smoke]\nsize = 32\n",
+                             "smoke", &s, &p));
     assert_string_equal(block_option(&p.block[0], "size_max"), "32"); /* the later level wins */
     fixture_write(x, "sizes.txt", "16 1\n");
-    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nsize_dist = file:sizes.txt\n", "smoke", &s, &p));
+    assert_true(
+        fixture_plan(x, "kernel = churn\nallocators = aa\nsize_dist = file:sizes.txt\n", "smoke", &s, &p));
     for (size_t i = 0; i < p.block->options; i++)
         if (strcmp(p.block->option[i].key, "size_dist") == 0) {
             assert_string_equal(p.block->option[i].stable, "file:sizes.txt");
@@ -117,10 +121,11 @@ static void ids_are_stable(void **state)
     struct sweep s;
     struct plan p, q;
     assert_true(fixture_plan(x, BASE "seed = 3\n", "quick", &s, &p));
-    assert_true(fixture_plan(x,
-                             "seed = 3\nthreads = 2, 1\nkernel = share, null, churn\nallocators = cc, bb, glibc, aa\n"
-                             "share.threads = 2\nreps = 4\n",
-                             "quick", &s, &q));
+    assert_true(
+        fixture_plan(x,
+                     "seed = 3\nthreads = 2, 1\nkernel = share, null, churn\nallocators = cc, bb, glibc, aa\n"
+                     "share.threads = 2\nreps = 4\n",
+                     "quick", &s, &q));
     for (size_t i = 0; i < p.rows; i++) {
         const struct planned *same = find(&q, p.row[i].row_id);
         assert_non_null(same);
@@ -165,7 +170,8 @@ static void what_cannot_run(void **state)
             assert_has(p.row[i].block->member[0].skip, "at least 2 threads");
         }
     assert_int_equal(skipped, 1);
-    assert_true(fixture_plan(x, "kernel = churn, share\nallocators = aa, floor\nthreads = 2\n", "smoke", &s, &p));
+    assert_true(
+        fixture_plan(x, "kernel = churn, share\nallocators = aa, floor\nthreads = 2\n", "smoke", &s, &p));
     assert_int_equal(count(&p, "churn", "floor"), 1);
     assert_int_equal(count(&p, "share", "floor"), 0); /* the registry keeps it out */
     assert_true(fixture_sweep(x, "kernel = churn, share\nallocators = aa\nthreads = 2\n", "smoke", &s));
@@ -210,8 +216,16 @@ int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
-        WITH(counts),         WITH(work_is_a_union),     WITH(sizes),           WITH(seeds),       WITH(order),
-        WITH(ids_are_stable), WITH(same_seed_same_text), WITH(what_cannot_run), WITH(own_threads), WITH(too_large),
+        WITH(counts),
+        WITH(work_is_a_union),
+        WITH(sizes),
+        WITH(seeds),
+        WITH(order),
+        WITH(ids_are_stable),
+        WITH(same_seed_same_text),
+        WITH(what_cannot_run),
+        WITH(own_threads),
+        WITH(too_large),
     };
     return cmocka_run_group_tests_name("runner_plan", tests, NULL, NULL);
 }

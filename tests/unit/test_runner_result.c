@@ -1,4 +1,5 @@
-/* What a launch comes to: nothing that a kernel prints is believed unchecked, no row that is not ok has numbers. */
+/* What a launch comes to: nothing that a kernel prints is believed unchecked, no row that is not ok has
+ * numbers. */
 #include "csv.h"
 #include "result.h"
 #include "test_runner_fixture.h"
@@ -7,22 +8,25 @@
 
 #define PATH "/lib/liba.so"
 #define ID   "0123abcd"
-#define ROW(more) "{\"schema\": 1, \"row\": {\"kernel\": \"churn\", \"threads\": 2, \"allocator_path\": \"" PATH        \
-                  "\", \"allocator_build_id\": \"" ID "\", \"status\": \"ok\"" more "}}"
+#define ROW(more)                                                                                            \
+    "{\"schema\": 1, \"row\": {\"kernel\": \"churn\", \"threads\": 2, \"allocator_path\": \"" PATH           \
+    "\", \"allocator_build_id\": \"" ID "\", \"status\": \"ok\"" more "}}"
 #define WORK ", \"ops\": 20, \"wall_ns\": 10"
 
 struct launch {
-    struct sweep         sweep;
-    struct plan          plan;
-    struct result        result;
+    struct sweep sweep;
+    struct plan plan;
+    struct result result;
     struct child_outcome outcome;
 };
 
 static const struct run_facts facts = {"run-1", "test", "machine", 4};
 
-static void take(struct fixture *x, struct launch *l, enum child_end end, int code, const char *out, const char *err)
+static void take(struct fixture *x, struct launch *l, enum child_end end, int code, const char *out,
+                 const char *err)
 {
-    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nthreads = 2\nops = 10\n", "smoke", &l->sweep, &l->plan));
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nthreads = 2\nops = 10\n", "smoke",
+                             &l->sweep, &l->plan));
     struct allocator *al = l->plan.block[0].member[0].allocator;
     al->found = true;
     al->real = PATH;
@@ -64,13 +68,15 @@ static void good(void **state)
     struct fixture *x = *state;
     struct launch l;
     take(x, &l, CHILD_EXITED, 0,
-         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH "\", \"allocator_build_id\": \"" ID
+         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH
+         "\", \"allocator_build_id\": \"" ID
          "\", \"ops\": 20, \"wall_ns\": 10, \"ops_per_s\": 2e9, \"lat_p50_ns\": 12.34567, \"l3_miss\": null,"
          "\"rss_overhead_bytes\": -5, \"steal_ratio\": 0.25, \"counters_reason\": \"a, b\\nc\"},"
          "\"metrics\": [{\"name\": \"param.x\", \"unit\": \"\", \"value\": \"w\", \"reason\": null},"
          "{\"name\": \"m\", \"unit\": \"ns\", \"value\": null, \"reason\": \"no, not here\"}],"
          "\"hist\": [{\"call\": \"malloc\", \"buckets\": [[1, 1.01, 3]]}], \"timeline\": [[0, 1, 2, 3]],"
-         "\"matrix\": [{\"from_cpu\": 0, \"to_cpu\": 1, \"state\": \"modified\", \"ns\": 80.12345, \"distance\": \"l3\"}]}",
+         "\"matrix\": [{\"from_cpu\": 0, \"to_cpu\": 1, \"state\": \"modified\", \"ns\": 80.12345, "
+         "\"distance\": \"l3\"}]}",
          "");
     assert_int_equal(l.result.status, STATUS_OK);
     assert_string_equal(value(&l, "ops_per_s"), "2000000000.000");
@@ -148,8 +154,10 @@ static void bad_sides(void **state)
     };
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
         struct launch l;
-        char *out = arena_printf(&x->arena, "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH
-                                            "\", \"allocator_build_id\": \"" ID "\"" WORK "}, %s}", sides[i]);
+        char *out = arena_printf(&x->arena,
+                                 "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH
+                                 "\", \"allocator_build_id\": \"" ID "\"" WORK "}, %s}",
+                                 sides[i]);
         take(x, &l, CHILD_EXITED, 0, out, "");
         assert_bare(&l, STATUS_ERROR);
     }
@@ -161,20 +169,23 @@ static void who_served(void **state)
     struct fixture *x = *state;
     struct launch l;
     take(x, &l, CHILD_EXITED, 0,
-         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"/lib/libc.so.6\"" WORK "}}", "");
+         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"/lib/libc.so.6\"" WORK "}}",
+         "");
     assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     assert_has(l.result.detail, "served by /lib/libc.so.6, expected " PATH);
     assert_string_equal(value(&l, "allocator_path"), "/lib/libc.so.6");
     take(x, &l, CHILD_EXITED, 0,
-         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH "\", \"allocator_build_id\": \"ff\"" WORK
-         "}}",
+         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH
+         "\", \"allocator_build_id\": \"ff\"" WORK "}}",
          "");
     assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     assert_has(l.result.detail, "build-id ff");
     take(x, &l, CHILD_EXITED, 0, "{\"schema\": 1, \"row\": {\"status\": \"ok\"" WORK "}}", "");
     assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     take(x, &l, CHILD_EXITED, 1,
-         "{\"schema\": 1, \"row\": {\"status\": \"wrong_allocator\", \"status_detail\": \"x\\ny\", \"ops\": 5}}", "");
+         "{\"schema\": 1, \"row\": {\"status\": \"wrong_allocator\", \"status_detail\": \"x\\ny\", \"ops\": "
+         "5}}",
+         "");
     assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     assert_string_equal(l.result.detail, "x y");
 }
@@ -191,7 +202,8 @@ static void ends(void **state)
     assert_bare(&l, STATUS_OOM);
     take(x, &l, CHILD_TIMED_OUT, SIGKILL, ROW(WORK), "");
     assert_bare(&l, STATUS_TIMEOUT);
-    take(x, &l, CHILD_EXITED, 1, "{\"schema\": 1, \"row\": {\"status\": \"verify_failed\", \"status_detail\": \"sum\"}}", "");
+    take(x, &l, CHILD_EXITED, 1,
+         "{\"schema\": 1, \"row\": {\"status\": \"verify_failed\", \"status_detail\": \"sum\"}}", "");
     assert_bare(&l, STATUS_VERIFY_FAILED);
     take(x, &l, CHILD_EXITED, 2, "", "churn: unknown option\n");
     assert_bare(&l, STATUS_ERROR);
@@ -211,6 +223,7 @@ static void ends(void **state)
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
-    const struct CMUnitTest tests[] = {WITH(good), WITH(bad_output), WITH(bad_sides), WITH(who_served), WITH(ends)};
+    const struct CMUnitTest tests[] = {WITH(good), WITH(bad_output), WITH(bad_sides), WITH(who_served),
+                                       WITH(ends)};
     return cmocka_run_group_tests_name("runner_result", tests, NULL, NULL);
 }

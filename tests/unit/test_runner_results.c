@@ -51,11 +51,11 @@ static void broken_csv(void **state)
 /* ---- a folder ---- */
 
 struct run {
-    struct sweep   sweep;
-    struct plan    plan;
+    struct sweep sweep;
+    struct plan plan;
     struct results results;
-    json_t        *meta;
-    char          *folder;
+    json_t *meta;
+    char *folder;
 };
 
 static void begin(struct fixture *x, struct run *run, const char *name)
@@ -93,7 +93,8 @@ static bool append(struct fixture *x, struct run *run, size_t at)
 
 static char *slurp(struct fixture *x, const char *folder, const char *file, size_t *length)
 {
-    char *text = file_read(&x->arena, arena_printf(&x->arena, "%s/%s", folder, file), 1 << 20, length, &x->fault);
+    char *text =
+        file_read(&x->arena, arena_printf(&x->arena, "%s/%s", folder, file), 1 << 20, length, &x->fault);
     assert_non_null(text);
     return text;
 }
@@ -103,8 +104,8 @@ static void spill(struct fixture *x, const char *folder, const char *file, const
     fixture_write_bytes(x, arena_printf(&x->arena, "%s/%s", strrchr(folder, '/') + 1, file), bytes, length);
 }
 
-/* Whatever byte runs.csv ends at, resuming keeps the whole rows, drops the side lines of the others, and the rest can
- * be appended: the end is the same as without any interruption. */
+/* Whatever byte runs.csv ends at, resuming keeps the whole rows, drops the side lines of the others, and
+ * the rest can be appended: the end is the same as without any interruption. */
 static void any_torn_end(void **state)
 {
     struct fixture *x = *state;

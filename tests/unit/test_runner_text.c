@@ -11,8 +11,21 @@ static void numbers(void **state)
     assert_true(text_uint("10M", 1000, &n) && n == 10000000);
     assert_true(text_uint("64k", 1024, &n) && n == 65536);
     assert_true(text_uint("1G", 1024, &n) && n == 1073741824);
-    static const char *const bad[] = {"",    "-1", "+1",  " 1",  "1 ",  "1.5", "1e6", "0x10", "K", "1KB", "1T",
-                                      "18446744073709551616", "18446744073709551615K", "99999999999999999999", "nan"};
+    static const char *const bad[] = {"",
+                                      "-1",
+                                      "+1",
+                                      " 1",
+                                      "1 ",
+                                      "1.5",
+                                      "1e6",
+                                      "0x10",
+                                      "K",
+                                      "1KB",
+                                      "1T",
+                                      "18446744073709551616",
+                                      "18446744073709551615K",
+                                      "99999999999999999999",
+                                      "nan"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_false(text_uint(bad[i], 1000, &n));
     assert_false(text_uint("1K", 0, &n));
@@ -34,7 +47,8 @@ static void utf8(void **state)
     (void)state;
     size_t at = 99;
     assert_true(text_is_utf8("a\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", 10, &at));
-    static const char *const bad[] = {"a\xff", "a\xc0\x80", "a\xed\xa0\x80", "a\xf5\x80\x80\x80", "a\xe2\x82"};
+    static const char *const bad[] = {"a\xff", "a\xc0\x80", "a\xed\xa0\x80", "a\xf5\x80\x80\x80",
+                                      "a\xe2\x82"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_false(text_is_utf8(bad[i], strlen(bad[i]), &at));
         assert_int_equal(at, 1);
