@@ -3,7 +3,10 @@
 # RESULTS holds one folder a sweep. Parts that were not measured say so; they do not fail the build.
 set -eu
 
-[ $# -ge 1 ] && [ $# -le 2 ] || { echo "usage: analysis/paper.sh RESULTS [PAPER]" >&2; exit 2; }
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+  echo "usage: analysis/paper.sh RESULTS [PAPER]" >&2
+  exit 2
+fi
 here=$(cd "$(dirname "$0")" && pwd)
 results=$1
 paper=${2:-$here/../paper}

@@ -78,6 +78,12 @@ allocator_ratio <- function(rows, numerator, denominator, column, columns = c("t
   paired_ratio(a[[column]][pairs$a], b[[column]][pairs$b])
 }
 
+#' A kernel parameter of each row as a number; NA where it has none of that name.
+param_number <- function(rows, name) {
+  pattern <- paste0(".*(^| )", name, "=([0-9]+).*")
+  ifelse(grepl(pattern, rows$params), suppressWarnings(as.numeric(sub(pattern, "\\2", rows$params))), NA_real_)
+}
+
 #' Why the counters of rows are empty: what the back end that ran said, without those that were only tried.
 counters_reason <- function(rows) {
   rows <- rows[!is.na(rows$counters_reason), , drop = FALSE]

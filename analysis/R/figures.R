@@ -304,32 +304,40 @@ size_tics <- function(sizes) {
 
 FALSE_KERNELS <- c("false_active", "false_passive")
 
-#' Paired shared/private ratios of time an operation.
-#' @return data.frame kernel, allocator, threads, oversubscribed, value, low, high, launches; NULL without rows
+#' Paired shared/private ratios of time an operation, at the largest thread count with a CPU for every thread.
+#' @return data.frame kernel, object, allocator, threads, oversubscribed, folder, value, low, high, launches; NULL
+#'   without rows
 false_sharing_ratios <- function(runs) {
   do.call(rbind, lapply(FALSE_KERNELS, function(kernel) {
     all <- rows_of(runs, kernel, "falseshare")
     rows <- ok_rows(all)
     rows <- rows[rows$threads > 1, , drop = FALSE]
     if (nrow(rows) == 0) return(NULL)
-    rows <- pick_slice(rows, "variant")
     fits <- rows$threads <= rows$cpus
     n <- if (any(fits)) max(rows$threads[fits]) else min(rows$threads)
     rows <- rows[rows$threads == n, , drop = FALSE]
-    do.call(rbind, lapply(unique(rows$allocator), function(a) {
-      own <- rows[rows$allocator == a, , drop = FALSE]
+    rows$object <- param_number(rows, "object")
+    groups <- split(rows, list(rows$allocator, ifelse(is.na(rows$object), 0, rows$object)), drop = TRUE)
+    do.call(rbind, lapply(unname(groups), function(own) {
+      own <- pick_slice(own, "variant")
       shared <- own[own$variant %in% "shared", , drop = FALSE]
       private <- own[own$variant %in% "private", , drop = FALSE]
       pairs <- pair_rows(shared, private, setdiff(CELL_COLUMNS, "variant"))
       ratio <- paired_ratio(shared$ns_per_op[pairs$a], private$ns_per_op[pairs$b])
-      cbind(data.frame(kernel = kernel, allocator = a, threads = n, oversubscribed = !any(fits),
-                       folder = own$folder[1]), ratio)
+      cbind(data.frame(kernel = kernel, object = own$object[1], allocator = own$allocator[1], threads = n,
+                       oversubscribed = !any(fits), folder = own$folder[1]), ratio)
     }))
   }))
 }
 
+#' The ratios of the smallest object: many of them fit a line.
+smallest_object <- function(ratios) {
+  if (is.null(ratios) || all(is.na(ratios$object))) return(ratios)
+  ratios[ratios$object %in% min(ratios$object, na.rm = TRUE), , drop = FALSE]
+}
+
 figure_falseshare <- function(results, registry) {
-  ratios <- false_sharing_ratios(results$runs)
+  ratios <- smallest_object(false_sharing_ratios(results$runs))
   ratios <- ratios[is.finite(ratios$value), , drop = FALSE]
   if (is.null(ratios) || nrow(ratios) == 0) {
     return(not_measured(why_no_rows(results$runs[results$runs$kernel %in% FALSE_KERNELS, ],
@@ -359,7 +367,8 @@ figure_falseshare <- function(results, registry) {
     "falseshare-vars.gp" = gp_vars(rows = length(allocators), panels = length(kernels), x_low = limits[1],
                                    x_high = limits[2], label_share = label_share(allocator_label(registry, allocators))),
     "falseshare-tics.gp" = log_tics(limits, "x")
-  ), labels), launches = ratios$launches, facts = c(Source = ratios$folder[1]))
+  ), labels), launches = ratios$launches,
+  facts = c(Source = ratios$folder[1], Object = if (is.na(ratios$object[1])) "unknown size" else paste(ratios$object[1], "B")))
 }
 
 #' y tics that name rows 1..n.
@@ -518,7 +527,7 @@ figure_macros <- function(name, figure, fact_names) {
 }
 
 FIGURE_FACTS <- list(throughput = c("Source", "Cpus", "Failed", "Cell"), latency = c("Source", "Cell", "Overhead"),
-                     metadata = c("Source", "Heap"), falseshare = "Source",
+                     metadata = c("Source", "Heap"), falseshare = c("Source", "Object"),
                      rss = c("Source", "Threads", "Cell", "Condition"), c2c = "Source", model = character())
 
 #' Write and draw every figure.

@@ -30,7 +30,7 @@ finding_macros <- function(results, registry) {
   pair <- allocator_ratio(throughput, PUBLISHED_PAIR[1], PUBLISHED_PAIR[2], "ops_per_s")
   latency <- full_speed_rows(latency_rows(results$runs))
   tail <- extremes(group_intervals(latency, "allocator", "lat_p99_ns"), registry, "ns")
-  sharing <- extremes(false_sharing_ratios(results$runs), registry, "times")
+  sharing <- extremes(smallest_object(false_sharing_ratios(results$runs)), registry, "times")
   memory <- rows_of(results$runs, "churn", c("paper", "contention"))
   memory <- ok_rows(memory)
   memory <- memory[is.finite(memory$rss_overhead_bytes), , drop = FALSE]

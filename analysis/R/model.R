@@ -105,9 +105,10 @@ fit_chase <- function(runs) {
   rows <- rows[rows$threads == 1 & grepl("set=[0-9]+", rows$params), , drop = FALSE]
   if (nrow(rows) == 0) return(no_number("chase", "not measured here: no ok single-thread rows of the chase kernel"))
   rows$set <- as.numeric(sub(".*set=([0-9]+).*", "\\1", rows$params))
-  do.call(rbind, lapply(sort(unique(rows$set)), function(set) {
-    fit_row(median_interval(rows$ns_per_op[rows$set == set]), term = "chase", variant = "working set", n = 1, size = set,
-            source = rows$folder[1])
+  rows$pages <- ifelse(grepl("pages=", rows$params), sub(".*pages=([a-z]+).*", "\\1 pages", rows$params), "working set")
+  groups <- split(rows, list(rows$set, rows$pages), drop = TRUE)
+  do.call(rbind, lapply(unname(groups), function(g) {
+    fit_row(median_interval(g$ns_per_op), term = "chase", variant = g$pages[1], n = 1, size = g$set[1], source = g$folder[1])
   }))
 }
 

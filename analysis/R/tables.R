@@ -271,6 +271,43 @@ table_remote <- function(results, registry) {
   list(lines = tabular(paste0("l", strrep("r", length(variants))), head, body), launches = launches)
 }
 
+#' False sharing by object size: paired slow-down, and the share of lines that hold blocks of two threads.
+table_sharing <- function(results, registry) {
+  ratios <- false_sharing_ratios(results$runs)
+  ratios <- ratios[is.finite(ratios$value), , drop = FALSE]
+  if (is.null(ratios) || nrow(ratios) == 0) {
+    return(list(reason = "not measured here: no ok pairs of shared and private rows", launches = integer()))
+  }
+  columns <- unique(ratios[order(ratios$kernel, ratios$object), c("kernel", "object")])
+  lines <- shared_lines(results, unique(ratios$threads))
+  body <- lapply(display_order(registry, unique(ratios$allocator)), function(a) {
+    c(tex_escape(allocator_label(registry, a)), vapply(seq_len(nrow(columns)), function(k) {
+      at <- ratios$allocator == a & ratios$kernel == columns$kernel[k] & ratios$object %in% columns$object[k]
+      if (!any(at)) return("")
+      share <- lines$share[lines$allocator == a & lines$kernel == columns$kernel[k] & lines$object %in% columns$object[k]]
+      paste0(number_text(ratios$value[at]), " {\\footnotesize ", interval_tex(ratios[at, ]), "}",
+             if (length(share) > 0) paste0("; ", number_text(100 * share, 2), "\\,\\%"))
+    }, ""))
+  })
+  head <- paste0(tex_escape(columns$kernel), ifelse(is.na(columns$object), "", paste0(", ", columns$object, "\\,B")))
+  list(lines = tabular(paste0("l", strrep("r", nrow(columns))), c("allocator", head), body), launches = ratios$launches)
+}
+
+#' Median share of cache lines with live blocks of two threads, which the false-sharing kernels report.
+shared_lines <- function(results, threads) {
+  rows <- ok_rows(results$runs)
+  rows <- rows[rows$kernel %in% FALSE_KERNELS & rows$threads %in% threads, , drop = FALSE]
+  value <- function(name) {
+    own <- results$metrics[results$metrics$name %in% name, , drop = FALSE]
+    suppressWarnings(as.numeric(own$value[match(rows$key, own$key)]))
+  }
+  rows$share <- value("lines_shared") / value("lines")
+  rows$object <- param_number(rows, "object")
+  rows <- rows[is.finite(rows$share), , drop = FALSE]
+  if (nrow(rows) == 0) return(data.frame(kernel = character(), object = numeric(), allocator = character(), share = numeric()))
+  stats::aggregate(share ~ kernel + object + allocator, data = rows, FUN = stats::median)
+}
+
 #' Which library served each allocator, as the process itself said.
 table_versions <- function(results, registry) {
   runs <- results$runs[!is.na(results$runs$allocator), , drop = FALSE]
@@ -352,7 +389,8 @@ all_tables <- function(results, fit, claims, registry) {
   list(published = table_published(results, comparison, claims, registry), verdicts = table_verdicts(comparison),
        sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
        fit = table_fit(fit, registry), terms = table_terms(fit), model = table_model(fit, registry),
-       remote = table_remote(results, registry), versions = table_versions(results, registry),
+       remote = table_remote(results, registry), sharing = table_sharing(results, registry),
+       versions = table_versions(results, registry),
        launches = table_launches(results), machine = table_machine(results))
 }
 

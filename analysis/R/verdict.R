@@ -126,16 +126,15 @@ published_rows <- function(runs, wanted) {
 }
 
 #' The cells of those rows: one a reading of the cycle count and a setting of the sensitivity columns.
-#' Readings are told by the operations of each thread: the most is "thread"; fewer by the factor of the thread
-#' count (a fixed total divided among the threads) is "total".
+#' Readings are told by the operations of each thread: the sweep asks for one number per thread and for one in total,
+#' and a total divided among the threads is the smaller.
 published_cells <- function(rows) {
   if (nrow(rows) == 0) return(list())
   key <- cell_key(rows, setdiff(CELL_COLUMNS, "counters"))
   most <- max(rows$ops_per_thread)
   cells <- lapply(unique(key), function(one) {
     cell <- rows[key == one, , drop = FALSE]
-    divided <- abs(cell$ops_per_thread[1] * cell$threads[1] / most - 1) < 0.01 && cell$threads[1] > 1
-    reading <- if (divided) "total" else "thread"
+    reading <- if (cell$ops_per_thread[1] < most && cell$threads[1] > 1) "total" else "thread"
     list(rows = cell, reading = reading, ops_per_thread = cell$ops_per_thread[1],
          setting = sensitivity_text(cell[1, ], rows))
   })

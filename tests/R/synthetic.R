@@ -168,17 +168,20 @@ synthetic_fastpath <- function(columns, cpus, reps) {
 
 synthetic_falseshare <- function(columns, cpus, reps) {
   rows <- list()
-  for (kernel in c("false_active", "false_passive")) for (variant in c("shared", "private")) {
+  metrics <- character()
+  for (kernel in c("false_active", "false_passive")) for (object in c(8, 32)) for (variant in c("shared", "private")) {
     for (rep in seq_len(reps)) for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
       row <- synthetic_common(columns, "falseshare", kernel, SYNTHETIC_TRUTH$allocators[i], cpus, cpus, rep,
                               variant = variant)
-      slow <- if (variant == "shared") SYNTHETIC_TRUTH$false_sharing[i] else 1
+      slow <- if (variant == "shared") 1 + (SYNTHETIC_TRUTH$false_sharing[i] - 1) * 8 / object else 1
       row <- synthetic_timed(row, 5 * slow * synthetic_noise(0.02), 100000)
       row$row_id <- sprintf("%016x", length(rows) + 1)
       rows <- c(rows, list(row))
+      metrics <- c(metrics, sprintf("%s,%s,%s,%d,", row$row_id, c("param.object", "lines", "lines_shared"),
+                                    c("bytes", "count", "count"), c(object, 10, if (slow > 1.5) 10 else 0)))
     }
   }
-  rows
+  list(rows = rows, metrics = metrics)
 }
 
 synthetic_remote <- function(columns, cpus, reps) {
@@ -231,7 +234,8 @@ write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   put("paper", paper$rows, paper$hist)
   put("contention", c(contention$rows, null$rows), c(contention$hist, null$hist))
   put("fastpath", synthetic_fastpath(columns, cpus, reps))
-  put("falseshare", synthetic_falseshare(columns, cpus, reps))
+  sharing <- synthetic_falseshare(columns, cpus, reps)
+  put("falseshare", sharing$rows, metrics = sharing$metrics)
   put("remote", synthetic_remote(columns, cpus, reps))
   put("latency", c2c$rows, matrix = c2c$matrix)
 }

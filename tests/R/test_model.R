@@ -41,6 +41,16 @@ test_that("a planted dose moves the residual in proportion", {
   expect_gt(cor(value, truth$residual), 0.999)
 })
 
+test_that("planted false sharing is recovered by object size", {
+  ratios <- false_sharing_ratios(results$runs)
+  expect_setequal(ratios$object, c(8, 32))
+  for (i in seq_along(truth$allocators)) for (object in c(8, 32)) {
+    own <- ratios$value[ratios$allocator == truth$allocators[i] & ratios$object == object]
+    expect_equal(own, rep(1 + (truth$false_sharing[i] - 1) * 8 / object, 2), tolerance = 0.05)
+  }
+  expect_equal(unique(smallest_object(ratios)$object), 8)
+})
+
 test_that("rows with more threads than CPUs enter nothing", {
   expect_lte(max(fit$n, na.rm = TRUE), 4)
   expect_lte(max(fitted$model$n), 4)

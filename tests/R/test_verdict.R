@@ -90,7 +90,7 @@ test_that("a metric that is empty on ok rows is not testable here, with the rows
 })
 
 test_that("a fixed total divided among threads is told from the same number per thread", {
-  results <- read_rows(local_folder(), c(published_like(ops = 640000), published_like(ops = 10000)), "paper")
+  results <- read_rows(local_folder(), c(published_like(ops = 12500), published_like(ops = 1562)), "paper")
   cells <- compare_published(results, claims)$cells
   expect_equal(vapply(cells, `[[`, "", "reading"), c("thread", "total"))
 })

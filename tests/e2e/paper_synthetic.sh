@@ -1,6 +1,7 @@
 #!/bin/sh
 # The paper from made-up results, end to end: all figures and tables are there, no reference is undefined, parts that
 # were not measured say so, and the same results give the same numbers. Prints TAP. Touches only a temporary folder.
+# shellcheck disable=SC2317 # the functions below are called through check
 set -u
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
