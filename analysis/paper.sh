@@ -9,7 +9,7 @@ if [ $# -lt 1 ] || [ $# -gt 2 ]; then
 fi
 here=$(cd "$(dirname "$0")" && pwd)
 results=$1
-paper=${2:-$here/../paper}
+paper=$(cd "${2:-$here/../paper}" && pwd)
 out=$paper/generated
 
 for part in fit figures tables numbers; do
