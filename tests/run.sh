@@ -26,9 +26,10 @@ one() {
   code=$?
   awk -v name="$name" -v code="$code" '
     /^1\.\.[0-9]+/ { plan = substr($0, 4) + 0; planned = 1 }
+    # cmocka writes a skipped test as "not ok N # SKIP name"
+    /^(not )?ok.*# *SKIP/ { seen++; print "SKIP " name ": " $0; next }
     /^not ok/      { failed++; seen++; print "FAIL " name ": " $0; next }
-    /^ok/          { seen++
-                     if (toupper($0) ~ /# *SKIP/) { print "SKIP " name ": " $0 } else { print "PASS " name ": " $0 } }
+    /^ok/          { seen++; print "PASS " name ": " $0 }
     END {
       if (code == 124 || code == 137) print "FAIL " name ": ran past its time limit"
       else if (code != 0 && failed == 0) print "FAIL " name ": ended with status " code
@@ -59,10 +60,12 @@ sanitized() {
 }
 
 # Each conformance test under the C library's malloc, as a check of the test itself, and under every build of tlfl.
+# (What only tlfl promises is skipped under glibc; those lines say nothing and are not counted.)
 conformance() {
   for t in "$build"/tests/conformance/*; do
     { [ -x "$t" ] && [ -f "$t" ]; } || continue
     one "conformance/${t##*/} glibc" "$t"
+    sed -i '/^SKIP.*a promise of tlfl$/d' "$results"
     for lib in "$build"/lib/libtlfl*.so; do
       one "conformance/${t##*/} $(basename "$lib" .so)" env LD_PRELOAD="$lib" "$t"
     done
