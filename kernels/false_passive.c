@@ -28,16 +28,7 @@ static int setup(struct ctx *c)
 const struct kernel kernel = {
     .name = "false_passive",
     .what = "false sharing that the allocator inherits: blocks handed over, freed, allocated again",
-    .variants = "shared|private",
-    .params = sharing_params,
-    .op = "one free, one malloc and the writes to the block",
-    .min_threads = 2,
-    .default_ops = 100000,
-    .priv_bytes = sizeof(struct sharer),
     .shared_bytes = shared_bytes,
-    .live_slots = sharing_live_slots,
     .setup = setup,
-    .run = sharing_run,
-    .verify = sharing_verify,
-    .teardown = sharing_teardown,
+    SHARING_FIELDS,
 };

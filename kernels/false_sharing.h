@@ -102,4 +102,10 @@ static void sharing_teardown(struct ctx *c)
     }
 }
 
+/* What both kernels put into their struct kernel; setup and shared_bytes are their own. */
+#define SHARING_FIELDS                                                                                                 \
+    .variants = "shared|private", .params = sharing_params, .op = "one free, one malloc and the writes to the block",  \
+    .min_threads = 2, .default_ops = 100000, .priv_bytes = sizeof(struct sharer), .live_slots = sharing_live_slots,    \
+    .run = sharing_run, .verify = sharing_verify, .teardown = sharing_teardown
+
 #endif
