@@ -2,7 +2,7 @@
 #
 # Every term comes from its own kernel; nothing is regressed jointly, since over n alone the terms are collinear.
 #   T_metadata(S)       fastpath, one thread, warm heap (300 live blocks of the class), by size and variant, without
-#                       its system time, which is T_os(S)
+#                       its system time, which is T_os(S), where the passes are long enough to know it
 #   harness_loop(n)     null: the measuring loop's own cost; shown, and never counted twice in a sum
 #   scale(n)            harness_loop(n) / harness_loop(1): frequency and SMT on the same cores
 #   P_L3                c2c, by state and distance
@@ -17,6 +17,21 @@ FIT_COLUMNS <- c("allocator", "term", "variant", "n", "size", "value", "unit", "
                  "method", "source_sweep", "reason")
 METADATA_HEAP <- "warm"
 METADATA_VARIANT <- "pair"
+
+# Threads do not start at one moment: in a shorter pass of the null kernel the skew is most of what is measured.
+MIN_NULL_PASS_NS <- 1e6
+os_unknown <- function() {
+  paste("not identifiable here: passes under", OS_RESOLVED_NS / 1e6,
+        "ms are too short for the tick that splits CPU time; system time stays inside the other terms")
+}
+NULL_UNKNOWN <- paste("not identifiable here: the null kernel was not measured at these thread counts, or in passes under",
+                      MIN_NULL_PASS_NS / 1e6, "ms")
+
+#' TRUE where the system time of every row is known.
+os_resolved <- function(rows) nrow(rows) > 0 && all(is.finite(rows$sys_ns_per_op))
+
+#' Time an operation, without its system time if that is to be split off.
+own_time <- function(rows, split) if (split) rows$ns_per_op - rows$sys_ns_per_op else rows$ns_per_op
 
 #' One block of fit rows.
 #' @param interval from median_interval and its kin
@@ -62,19 +77,25 @@ fit_metadata <- function(runs) {
   one <- function(g, x, term) {
     fit_row(median_interval(x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = g$folder[1])
   }
-  rbind(do.call(rbind, lapply(unname(groups), function(g) one(g, g$ns_per_op - g$sys_ns_per_op, "T_metadata"))),
-        do.call(rbind, lapply(unname(groups), function(g) one(g, g$sys_ns_per_op, "T_os"))))
+  do.call(rbind, lapply(unname(groups), function(g) {
+    split <- os_resolved(g)
+    rbind(one(g, own_time(g, split), "T_metadata"), if (split) one(g, g$sys_ns_per_op, "T_os"))
+  }))
 }
 
 #' The null kernel's rows that belong to a set of churn rows: the same folder where it has them.
 null_rows <- function(runs, folder) {
-  fit_rows(rows_of(runs, "null", c(folder, "latency", "contention", "paper")))
+  rows <- fit_rows(rows_of(runs, "null", c(folder, "latency", "contention", "paper")))
+  rows[rows$wall_ns >= MIN_NULL_PASS_NS, , drop = FALSE]
 }
 
 #' The measuring loop's cost at n threads, over every allocator's launches (null calls none of them).
 fit_loop <- function(runs, folder) {
   rows <- null_rows(runs, folder)
-  if (nrow(rows) == 0) return(no_number("harness_loop", "not measured here: no ok rows of the null kernel"))
+  if (nrow(rows) == 0) {
+    return(no_number("harness_loop", paste("not measured here: no ok rows of the null kernel with passes of",
+                                           MIN_NULL_PASS_NS / 1e6, "ms or more")))
+  }
   do.call(rbind, lapply(sort(unique(rows$threads)), function(n) {
     fit_row(median_interval(rows$ns_per_op[rows$threads == n]), term = "harness_loop", n = n,
             source = rows$folder[1])
@@ -167,31 +188,32 @@ fit_whole <- function(runs) {
 #' One allocator's terms. Arguments as in fit_whole; `loop` gives the null kernel's launches at n threads.
 whole_of_allocator <- function(own, loop, fast, folder) {
   name <- own$allocator[1]
-  by_size <- tapply(fast$ns_per_op - fast$sys_ns_per_op, fast$size_min, stats::median)
+  by_size <- vapply(split(fast, fast$size_min), function(g) stats::median(own_time(g, os_resolved(g))), 0)
   metadata <- mean_over_sizes(as.numeric(names(by_size)), as.numeric(by_size), own$size_min[1], own$size_max[1],
                               own$size_dist[1])
   one <- own[own$threads == 1, , drop = FALSE]
-  base <- if (nrow(one) > 0) stats::median(one$ns_per_op - one$sys_ns_per_op) else NA_real_
   loop_one <- if (length(loop(1)) > 0) stats::median(loop(1)) else NA_real_
   fit <- model <- NULL
   for (n in sort(unique(own$threads))) {
     at <- own[own$threads == n, , drop = FALSE]
     scale <- if (n == 1) 1 else if (length(loop(n)) > 0) stats::median(loop(n)) / loop_one else NA_real_
-    os <- median_interval(at$sys_ns_per_op)
+    split <- os_resolved(at) && (nrow(one) == 0 || os_resolved(one))
+    base <- if (nrow(one) > 0) stats::median(own_time(one, split)) else NA_real_
+    os <- median_interval(if (split) at$sys_ns_per_op else numeric())
     whole <- median_interval(at$ns_per_op)
     gap <- base - metadata
-    residual <- residual_interval(at, one, n, loop)
-    predicted <- metadata * scale + os$value
+    residual <- residual_interval(at, one, n, loop, split)
+    predicted <- metadata * scale + if (split) os$value else 0
     fit <- rbind(
       fit,
       fit_row(whole, name, "T_alloc", n = n, source = folder),
-      fit_row(os, name, "T_os", n = n, source = folder),
+      fit_row(os, name, "T_os", n = n, source = folder, reason = if (split) "" else os_unknown()),
       fit_row(median_interval(at$faults_per_op), name, "faults", n = n, unit = "1/op", source = folder),
-      if (n == 1) gap_row(name, one, metadata, folder),
+      if (n == 1) gap_row(name, own_time(one, split), metadata, folder),
       if (n > 1) fit_row(residual$interval, name, "joint_residual", n = n, source = folder, reason = residual$reason)
     )
     model <- rbind(model, data.frame(
-      allocator = name, n = n, loop = loop_one * scale, metadata = (metadata - loop_one) * scale, os = os$value,
+      allocator = name, n = n, loop = loop_one * scale, metadata = (metadata - if (is.na(loop_one)) 0 else loop_one) * scale, os = os$value,
       gap = gap * scale, single = base * scale, residual = if (n == 1) 0 else residual$interval$value, predicted = predicted,
       measured = whole$value, low = whole$low, high = whole$high, launches = whole$launches,
       error = predicted / whole$value - 1
@@ -201,27 +223,25 @@ whole_of_allocator <- function(own, loop, fast, folder) {
 }
 
 #' C_lock + alpha * P_L3 together: growth of non-system time from 1 to n threads beyond the core's own slow-down.
-residual_interval <- function(at, one, n, loop) {
+residual_interval <- function(at, one, n, loop, split) {
   if (n == 1) return(list(interval = median_interval(numeric()), reason = ""))
   if (nrow(one) == 0) {
     return(list(interval = median_interval(numeric()), reason = "not identifiable here: no single-thread rows"))
   }
   if (length(loop(1)) == 0 || length(loop(n)) == 0) {
-    return(list(interval = median_interval(numeric()),
-                reason = "not identifiable here: the null kernel was not measured at these thread counts"))
+    return(list(interval = median_interval(numeric()), reason = NULL_UNKNOWN))
   }
-  groups <- list(at$ns_per_op - at$sys_ns_per_op, one$ns_per_op - one$sys_ns_per_op, loop(n), loop(1))
+  groups <- list(own_time(at, split), own_time(one, split), loop(n), loop(1))
   list(interval = combined_interval(groups, function(g) g[[1]] - g[[2]] * g[[3]] / g[[4]]), reason = "")
 }
 
-#' single_thread_gap of one allocator.
-gap_row <- function(name, one, metadata, folder) {
+#' single_thread_gap of one allocator, from the times of its single-thread launches.
+gap_row <- function(name, times, metadata, folder) {
   if (is.na(metadata)) {
     return(no_number("single_thread_gap", "not identifiable here: fastpath does not cover churn's sizes",
                      allocator = name, n = 1, source = folder))
   }
-  interval <- median_interval(one$ns_per_op - one$sys_ns_per_op - metadata)
-  fit_row(interval, name, "single_thread_gap", n = 1, source = folder)
+  fit_row(median_interval(times - metadata), name, "single_thread_gap", n = 1, source = folder)
 }
 
 #' alpha and C_lock apart, where counters allow it; otherwise why not.

@@ -122,10 +122,14 @@ row_params <- function(metrics, keys) {
   params
 }
 
+# The kernel splits CPU time into user and system by the timer tick (1 to 4 ms): a shorter pass than this has a system
+# time that is mostly chance, and it stays unknown.
+OS_RESOLVED_NS <- 1e8
+
 #' Columns that the analysis derives. ns_per_op is thread time: what one operation costs the thread that does it.
 derive <- function(runs) {
   runs$ns_per_op <- runs$wall_ns * runs$threads / runs$ops
-  runs$sys_ns_per_op <- runs$cpu_sys_ns / runs$ops
+  runs$sys_ns_per_op <- ifelse(runs$wall_ns >= OS_RESOLVED_NS, runs$cpu_sys_ns / runs$ops, NA_real_)
   runs$faults_per_op <- (runs$minor_faults + runs$major_faults) / runs$ops
   runs$l3_miss_per_op <- runs$l3_miss / runs$ops
   runs$internal_bytes <- runs$usable_peak_bytes - runs$live_peak_bytes

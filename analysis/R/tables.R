@@ -201,7 +201,7 @@ table_terms <- function(fit) {
                   collapse = ", ")
     c(term_tex(m$term), tex_escape(what), number_text(m$value), tex_escape(m$unit), interval_tex(m), m$launches)
   })
-  reasons <- unique(reasons)
+  reasons <- unique(reasons[!is.na(reasons$reason), , drop = FALSE])
   body <- c(body, lapply(seq_len(nrow(reasons)), function(i) {
     c(term_tex(reasons$term[i]), sprintf("\\multicolumn{5}{p{0.72\\linewidth}}{%s}", tex_escape(reasons$reason[i])))
   }))

@@ -86,7 +86,7 @@ synthetic_memory <- function(row, i, live) {
 }
 
 #' churn rows of one sweep. Returns rows and histogram lines.
-synthetic_churn <- function(columns, sweep, threads, cpus, reps, live_blocks, ops = 200000, hist_samples = 20000) {
+synthetic_churn <- function(columns, sweep, threads, cpus, reps, live_blocks, ops = 4000000, hist_samples = 20000) {
   truth <- SYNTHETIC_TRUTH
   rows <- list()
   hist <- character()
@@ -97,7 +97,7 @@ synthetic_churn <- function(columns, sweep, threads, cpus, reps, live_blocks, op
     ns <- mean(synthetic_metadata(i, grid)) + truth$gap + truth$residual[i] * (min(n, cpus) - 1)
     if (n > cpus) ns <- ns * n / cpus
     row <- synthetic_timed(row, (ns + truth$sys) * synthetic_noise(), ops, truth$sys)
-    row <- synthetic_quantiles(row, 30 + 2 * truth$base[i] + truth$residual[i] * (n > 1), ops * n / 8)
+    row <- synthetic_quantiles(row, 30 + 2 * truth$base[i] + truth$residual[i] * (n > 1), 25000 * n)
     row <- synthetic_memory(row, i, live * n * 8000)
     row$row_id <- sprintf("%016x", length(rows) + 1)
     rows <- c(rows, list(row))
@@ -114,7 +114,7 @@ synthetic_null <- function(columns, sweep, threads, cpus, reps, start, hist_samp
   hist <- character()
   for (n in threads) for (rep in seq_len(reps)) {
     row <- synthetic_common(columns, sweep, "null", "glibc", n, cpus, rep)
-    row <- synthetic_timed(row, SYNTHETIC_TRUTH$loop * synthetic_noise(0.002) * max(1, n / cpus), 200000)
+    row <- synthetic_timed(row, SYNTHETIC_TRUTH$loop * synthetic_noise(0.002) * max(1, n / cpus), 2000000)
     row <- synthetic_quantiles(row, 21, 25000)
     row$row_id <- sprintf("%016x", start + length(rows) + 1)
     rows <- c(rows, list(row))

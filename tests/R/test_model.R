@@ -9,7 +9,7 @@ truth <- SYNTHETIC_TRUTH
 
 test_that("T_metadata by size is recovered within 2 %", {
   own <- fit[fit$term == "T_metadata" & fit$variant == "pair", ]
-  expect_true(all(fit$value[fit$term == "T_os" & is.finite(fit$size)] == 0))
+  expect_false(any(fit$term == "T_os" & is.finite(fit$size)))
   for (i in seq_along(truth$allocators)) {
     mine <- own[own$allocator == truth$allocators[i], ]
     expect_equal(sort(mine$size), SYNTHETIC_SIZES)
@@ -34,6 +34,26 @@ test_that("the joint residual is recovered by thread count", {
     expect_lte(row$low, row$value)
     expect_gte(row$high, row$value)
   }
+})
+
+test_that("system time of passes shorter than the tick allows stays inside, with the reason", {
+  short <- results
+  short$runs$sys_ns_per_op <- NA_real_
+  own <- fit_model(short)$fit
+  os <- own[own$term == "T_os", ]
+  expect_true(all(is.na(os$value)))
+  expect_true(all(grepl("too short for the tick", os$reason)))
+  gap <- own$value[own$term == "single_thread_gap"]
+  expect_lt(max(abs(gap - truth$gap - truth$sys)), 2)
+  expect_true(is.na(derive(transform(results$runs[1, ], wall_ns = 9e7))$sys_ns_per_op))
+})
+
+test_that("null passes too short to tell the loop from the start are not used", {
+  short <- results
+  short$runs$wall_ns[short$runs$kernel == "null"] <- 9e5
+  own <- fit_model(short)$fit
+  expect_true(all(is.na(own$value[own$term %in% c("harness_loop", "joint_residual")])))
+  expect_match(own$reason[own$term == "joint_residual"][1], "null kernel")
 })
 
 test_that("a planted dose moves the residual in proportion", {
