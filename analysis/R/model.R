@@ -213,7 +213,8 @@ whole_of_allocator <- function(own, loop, fast, folder) {
       if (n > 1) fit_row(residual$interval, name, "joint_residual", n = n, source = folder, reason = residual$reason)
     )
     model <- rbind(model, data.frame(
-      allocator = name, n = n, loop = loop_one * scale, metadata = (metadata - if (is.na(loop_one)) 0 else loop_one) * scale, os = os$value,
+      allocator = name, n = n, loop = loop_one * scale,
+      metadata = (metadata - if (is.na(loop_one)) 0 else loop_one) * scale, os = os$value,
       gap = gap * scale, single = base * scale, residual = if (n == 1) 0 else residual$interval$value, predicted = predicted,
       measured = whole$value, low = whole$low, high = whole$high, launches = whole$launches,
       error = predicted / whole$value - 1
@@ -238,7 +239,7 @@ residual_interval <- function(at, one, n, loop, split) {
 #' single_thread_gap of one allocator, from the times of its single-thread launches.
 gap_row <- function(name, times, metadata, folder) {
   if (is.na(metadata)) {
-    return(no_number("single_thread_gap", "not identifiable here: fastpath does not cover churn's sizes",
+    return(no_number("single_thread_gap", "not identifiable here: no fastpath rows that cover churn's sizes",
                      allocator = name, n = 1, source = folder))
   }
   fit_row(median_interval(times - metadata), name, "single_thread_gap", n = 1, source = folder)

@@ -189,10 +189,24 @@ table_fit <- function(fit, registry) {
                                     "joint residual"), body), launches = own$launches)
 }
 
+#' One line a term and reason; allocators are named where it is not the reason of all of them.
+reasons_by_term <- function(reasons, all, registry) {
+  reasons <- unique(reasons[!is.na(reasons$reason), , drop = FALSE])
+  if (nrow(reasons) == 0) return(reasons[c("term", "reason")])
+  groups <- split(reasons, factor(paste(reasons$term, reasons$reason), unique(paste(reasons$term, reasons$reason))))
+  do.call(rbind, lapply(unname(groups), function(g) {
+    who <- unique(stats::na.omit(g$allocator))
+    some <- length(who) > 0 && length(who) < all
+    data.frame(term = g$term[1], reason = paste0(g$reason[1], if (some) {
+      paste0(" (", paste(allocator_label(registry, who), collapse = "; "), ")")
+    }))
+  }))
+}
+
 #' Terms that belong to the machine, and those that these data cannot give, with the reason.
-table_terms <- function(fit) {
+table_terms <- function(fit, registry) {
   machine <- fit$fit[fit$fit$term %in% c("harness_loop", "P_L3", "chase", "alpha", "C_lock", "alpha_node"), , drop = FALSE]
-  reasons <- fit$fit[is.na(fit$fit$value), c("term", "reason"), drop = FALSE]
+  reasons <- fit$fit[is.na(fit$fit$value), c("term", "allocator", "reason"), drop = FALSE]
   machine <- machine[is.finite(machine$value), , drop = FALSE]
   body <- lapply(seq_len(nrow(machine)), function(i) {
     m <- machine[i, ]
@@ -201,7 +215,7 @@ table_terms <- function(fit) {
                   collapse = ", ")
     c(term_tex(m$term), tex_escape(what), number_text(m$value), tex_escape(m$unit), interval_tex(m), m$launches)
   })
-  reasons <- unique(reasons[!is.na(reasons$reason), , drop = FALSE])
+  reasons <- reasons_by_term(reasons, length(unique(stats::na.omit(fit$model$allocator))), registry)
   body <- c(body, lapply(seq_len(nrow(reasons)), function(i) {
     c(term_tex(reasons$term[i]), sprintf("\\multicolumn{5}{p{0.72\\linewidth}}{%s}", tex_escape(reasons$reason[i])))
   }))
@@ -318,7 +332,7 @@ table_versions <- function(results, registry) {
     own <- runs[runs$allocator == a, , drop = FALSE]
     ok <- ok_rows(own)
     ids <- unique(stats::na.omit(ok$allocator_build_id))
-    c(tex_escape(allocator_label(registry, a)), tex_escape(words(ok$allocator_version)),
+    c(tex_escape(allocator_label(registry, a)), tex_escape(shorten(words(ok$allocator_version), 28)),
       paste(tex_path(unique(stats::na.omit(basename(ok$allocator_path)))), collapse = ", "),
       paste(tex_path(substr(ids, 1, 12)), collapse = ", "),
       as.character(nrow(ok)), as.character(nrow(own) - nrow(ok)))
@@ -388,7 +402,7 @@ all_tables <- function(results, fit, claims, registry) {
   comparison <- compare_published(results, claims)
   list(published = table_published(results, comparison, claims, registry), verdicts = table_verdicts(comparison),
        sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
-       fit = table_fit(fit, registry), terms = table_terms(fit), model = table_model(fit, registry),
+       fit = table_fit(fit, registry), terms = table_terms(fit, registry), model = table_model(fit, registry),
        remote = table_remote(results, registry), sharing = table_sharing(results, registry),
        versions = table_versions(results, registry),
        launches = table_launches(results), machine = table_machine(results))
