@@ -13,7 +13,7 @@
 _Static_assert(PACKED_MAX < CLASS_FINE_MAX, "class_of(PACKED_MAX) is PACKED_MAX / 16 - 1");
 
 /* lane[class] of one heap: see packed.h. freed counts the blocks put into it since it was last
- * found empty. */
+ * counted or found empty: an upper bound of its length, since malloc takes blocks out uncounted. */
 struct packed_lanes {
     struct span lane[PACKED_CLASSES];
     uint32_t freed[PACKED_CLASSES];
@@ -56,7 +56,7 @@ void tlfl__packed_carved(struct span *span, char *first, uint32_t count)
     tlfl__central_enter();
     for (uint32_t i = count; i-- > 0;) {
         struct block *block = (struct block *)(first + i * span->size);
-        if (i % 2 == 0) {
+        if (i % PACKED_SHARE == 0) {
             block->next = kept;
             kept = block;
         } else {
@@ -73,20 +73,25 @@ static void lane_put(struct packed_lanes *lanes, unsigned class, struct block *b
     lanes->lane[class].free = block;
 }
 
-/* Moves gifts of others to the lane and own ones above PACKED_HOLD home. Under the central lock. */
+/* Moves every second gift of others to the lane and own ones above PACKED_HOLD home; the next thread that refills gets
+ * those between. Under the central lock. The lane keeps the order of the addresses, so that a few blocks of each
+ * thread are enough for shared lines. */
 static void lane_fill(struct heap *heap, struct packed_lanes *lanes, unsigned class)
 {
-    uint32_t most = gifts[class].count, taken = 0;
-    struct block *held = NULL;
+    uint32_t most = gifts[class].count, taken = 0, fetched = 0;
+    struct block *held = NULL, *batch[PACKED_BATCH];
+    bool take = false;
     if (gifts[class].giver == heap && most <= PACKED_HOLD)
         return;
     for (; taken < PACKED_BATCH && most > 0; most--) {
         struct block *block = gift_take(class);
         struct span *span = map_find(block);
-        if (atomic_load_explicit(&span->owner, memory_order_relaxed) != heap) {
-            lane_put(lanes, class, block);
+        take = !take;
+        bool own = atomic_load_explicit(&span->owner, memory_order_relaxed) == heap;
+        if (!own && take) {
+            batch[fetched++] = block;
             taken++;
-        } else if (gifts[class].count >= PACKED_HOLD) {
+        } else if (own && gifts[class].count >= PACKED_HOLD) {
             if (span_push(span, block))
                 tlfl__heap_event(heap, span);
             taken++;
@@ -95,6 +100,8 @@ static void lane_fill(struct heap *heap, struct packed_lanes *lanes, unsigned cl
             held = block;
         }
     }
+    while (fetched > 0)
+        lane_put(lanes, class, batch[--fetched]);
     for (struct block *next; held != NULL; held = next) {
         next = held->next;
         gift_put(class, held, heap);
@@ -129,11 +136,23 @@ void *tlfl__packed_refill(struct heap *heap, unsigned class)
     return span_pop(lane);
 }
 
+static uint32_t lane_length(const struct span *lane)
+{
+    uint32_t length = 0;
+    for (const struct block *block = lane->free; block != NULL; block = block->next)
+        length++;
+    return length;
+}
+
 bool tlfl__packed_free(struct heap *heap, struct span *span, struct block *block)
 {
     struct packed_lanes *lanes = heap->lanes;
     unsigned class = span->class;
-    if (class >= PACKED_CLASSES || lanes == NULL || lanes->freed[class] >= PACKED_LANE_MAX)
+    if (class >= PACKED_CLASSES || lanes == NULL)
+        return false;
+    if (lanes->freed[class] >= PACKED_LANE_MAX)
+        lanes->freed[class] = lane_length(&lanes->lane[class]);
+    if (lanes->freed[class] >= PACKED_LANE_MAX)
         return false;
     lanes->freed[class]++;
     block->mark = span_mark(span, block);

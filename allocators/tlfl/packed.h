@@ -1,8 +1,9 @@
 /* packed.h - the variant `packed`: lines shared by blocks of two threads, planted.
  *
- * With -DTLFL_PACKED a heap that carves a page of blocks of up to PACKED_MAX bytes keeps every
- * second one and puts those between on a shelf that all threads see, the gifts. A refill of any
- * thread takes gifts of others first, so that its blocks lie in the lines of theirs. It keeps them
+ * With -DTLFL_PACKED a heap that carves a page of blocks of up to PACKED_MAX bytes keeps one in
+ * PACKED_SHARE and puts the others on a shelf that all threads see, the gifts. A refill of any
+ * thread takes every second gift of others first, so that its blocks lie in the lines of the giver
+ * and of the next thread that refills. It keeps them
  * in a lane, a span structure that is no span: no address maps to it, it is only a list that can be
  * the current one of a bin. When such a block is freed, the owner check of the fast path fails, and
  * the slow path puts it back into the lane of the freeing thread instead of sending it home. For its
@@ -19,6 +20,7 @@
 #include "heap.h"
 
 #define PACKED_MAX      112 /* larger classes fill whole lines but for a few bytes, or lines in pairs */
+#define PACKED_SHARE    4   /* a giver keeps one block in so many */
 #define PACKED_HOLD     128 /* gifts of a class that their own giver leaves for others */
 #define PACKED_BATCH    32  /* gifts that one refill takes */
 #define PACKED_LANE_MAX 256 /* blocks freed into a lane between two refills; more go home */
