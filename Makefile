@@ -168,7 +168,11 @@ smoke: all ## the whole pipeline, small (under 1 minute once built)
 sweep: all ## a sweep: SWEEP=contention THREADS="1 2 4" ALLOCATORS="glibc tlfl" OUT=results/x
 	$(AK) run $(SWEEP) --preset $(PRESET) --threads $(call commas,$(THREADS)) --allocators $(call commas,$(ALLOCATORS)) --out $(OUT)
 
-.PHONY: paper
+.PHONY: fit figures paper
+fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv
+	@Rscript analysis/fit.R $(RESULTS) paper/generated
+figures: fit ## draw every figure of RESULTS as PDF and SVG into paper/generated/
+	@Rscript analysis/figures.R $(RESULTS) paper/generated
 paper: ## build paper/paper.pdf from RESULTS=results/reproduce
 	@analysis/paper.sh $(RESULTS)
 
@@ -200,7 +204,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 
 .PHONY: clean
 clean: ## remove what was built (results stay)
-	rm -rf $(B) paper/generated paper/paper.pdf
+	rm -rf $(B) paper/generated $(addprefix paper/paper.,pdf aux bbl blg fdb_latexmk fls log out)
 
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
