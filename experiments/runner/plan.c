@@ -12,7 +12,7 @@
 
 /* An allocator that never frees is planned only where its blocks fit into this. It touches the head of each
  * block. */
-#define NEVER_FREES_BYTES_MAX (2.0 * 1024 * 1024 * 1024)
+#define NEVER_FREES_BYTES_MAX (512.0 * 1024 * 1024)
 #define NEVER_FREES_PASSES    5 /* warm-up and four passes */
 #define NEVER_FREES_HEAD      16
 #define NEVER_FREES_PAGE      4096
