@@ -189,18 +189,19 @@ format: ## clang-format over all C files
 lint: ## clang-tidy, cppcheck, shellcheck, lintr, where installed
 	@tests/lint.sh
 
+ROOT = $(DESTDIR)$(PREFIX)
 .PHONY: install
 install: all ## install below PREFIX (DESTDIR is honoured)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/alloc-kernels/kernels \
-	  $(DESTDIR)$(PREFIX)/lib/alloc-kernels/counters/groups $(DESTDIR)$(PREFIX)/share/alloc-kernels/experiments/presets
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin/
-	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(DESTDIR)$(PREFIX)/lib/
-	install -m 755 $(KERNEL_BINS) $(DESTDIR)$(PREFIX)/lib/alloc-kernels/kernels/
-	install -m 755 $(BACKEND_SO) $(DESTDIR)$(PREFIX)/lib/alloc-kernels/counters/
-	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(DESTDIR)$(PREFIX)/lib/alloc-kernels/counters/groups/
-	install -m 644 allocators/registry.ini $(DESTDIR)$(PREFIX)/share/alloc-kernels/
-	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md $(DESTDIR)$(PREFIX)/share/alloc-kernels/experiments/
-	install -m 644 $(wildcard experiments/presets/*.ini) $(DESTDIR)$(PREFIX)/share/alloc-kernels/experiments/presets/
+	install -d "$(ROOT)/bin" "$(ROOT)/lib/alloc-kernels/kernels" \
+	  "$(ROOT)/lib/alloc-kernels/counters/groups" "$(ROOT)/share/alloc-kernels/experiments/presets"
+	install -m 755 $(PROGRAMS) "$(ROOT)/bin/"
+	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so "$(ROOT)/lib/"
+	install -m 755 $(KERNEL_BINS) "$(ROOT)/lib/alloc-kernels/kernels/"
+	install -m 755 $(BACKEND_SO) "$(ROOT)/lib/alloc-kernels/counters/"
+	install -m 644 $(wildcard kernels/counters/groups/*.txt) "$(ROOT)/lib/alloc-kernels/counters/groups/"
+	install -m 644 allocators/registry.ini "$(ROOT)/share/alloc-kernels/"
+	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md "$(ROOT)/share/alloc-kernels/experiments/"
+	install -m 644 $(wildcard experiments/presets/*.ini) "$(ROOT)/share/alloc-kernels/experiments/presets/"
 
 .PHONY: clean
 clean: ## remove what was built (results stay)

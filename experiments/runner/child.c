@@ -237,7 +237,7 @@ const char *child_end_words(struct arena *a, const struct child_outcome *o)
 /* Variables that pass: they tune allocators, the loader, hwloc or sanitizers. Recorded in meta.json. */
 static const char *const kept_prefixes[] = {
     "MALLOC_",       "MIMALLOC_",       "TCMALLOC_",        "TBB_MALLOC_",   "TLFL_",
-    "JEMALLOC_",     "GLIBC_TUNABLES=", "LD_LIBRARY_PATH=", "HWLOC_",        "AK_SIM",
+    "JEMALLOC_",     "GLIBC_TUNABLES=", "LD_LIBRARY_PATH=", "HWLOC_",        "AK_COUNTERS_SET=", "AK_SIM",
     "ASAN_OPTIONS=", "UBSAN_OPTIONS=",  "LSAN_OPTIONS=",    "TSAN_OPTIONS=", "PAPI_",
 };
 

@@ -32,6 +32,8 @@ static const char **arguments(struct arena *a, const struct planned *p)
     words_add(a, &argv, al->expect);
     words_add(a, &argv, "--version-call");
     words_add(a, &argv, *al->version_call ? al->version_call : "file");
+    words_add(a, &argv, "--metadata-call");
+    words_add(a, &argv, al->metadata_call);
     words_add(a, &argv, "--json");
     words_add(a, &argv, NULL);
     return argv.word;

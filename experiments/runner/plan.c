@@ -92,23 +92,24 @@ static bool variant_axis(struct expansion *x)
     return add_axis(x, "variant", values);
 }
 
-/* ops and ops_total are two kinds of one axis: cells of both. A preset's file gives its default only where
- * the sweep sets neither. */
+/* ops and ops_total are two kinds of one axis: cells of both. The highest level that sets either speaks for both, so
+ * that a preset with ops_total replaces a sweep's ops. */
 static bool work_axis(struct expansion *x)
 {
     static const char *const keys[] = {"ops", "ops_total"};
+    const struct setting *s[2];
     struct words work = {0};
-    bool in_sweep = false;
+    int level = -1;
     for (int i = 0; i < 2; i++) {
-        const struct setting *s = sweep_get(x->sweep, x->kernel->name, keys[i]);
-        in_sweep |= s && s->level != LEVEL_PRESET_FILE;
+        s[i] = sweep_get(x->sweep, x->kernel->name, keys[i]);
+        if (s[i] && (int)s[i]->level > level)
+            level = (int)s[i]->level;
     }
     for (int i = 0; i < 2; i++) {
-        const struct setting *s = sweep_get(x->sweep, x->kernel->name, keys[i]);
         struct words values;
-        if (!s || (in_sweep && s->level == LEVEL_PRESET_FILE))
+        if (!s[i] || (int)s[i]->level < level)
             continue;
-        if (!setting_values(x->arena, s, sweep_key(keys[i]), &values, x->fault))
+        if (!setting_values(x->arena, s[i], sweep_key(keys[i]), &values, x->fault))
             return false;
         for (size_t v = 0; v < values.count; v++)
             words_add(x->arena, &work, arena_printf(x->arena, "%s %s", keys[i], values.word[v]));

@@ -7,7 +7,7 @@
 
 #define COLOURS 8
 
-static const char *const keys[] = {"label",    "colour",  "library", "version",
+static const char *const keys[] = {"label",    "colour",  "library", "version", "metadata",
                                    "required", "kernels", "frees",   "what"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
@@ -35,6 +35,7 @@ static struct allocator *add(struct arena *a, struct registry *r, const char *na
                               .label = arena_strdup(a, name),
                               .library = "",
                               .version_call = "",
+                              .metadata_call = "",
                               .what = "",
                               .colour = 1 + (r->count - 1) % COLOURS,
                               .frees = true,
@@ -96,6 +97,10 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
                    f, path, e->line,
                    "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL or file",
                    e->value);
+    } else if (strcmp(e->name, "metadata") == 0) {
+        al->metadata_call = e->value;
+        return strncmp(e->value, "stat:", 5) == 0 || strncmp(e->value, "mallctl:", 8) == 0 ||
+               fault_at(f, path, e->line, "metadata = '%s', expected stat:SYMBOL or mallctl:NAME", e->value);
     } else if (strcmp(e->name, "colour") == 0)
         return (text_uint(e->value, 0, &al->colour) && al->colour >= 1 && al->colour <= COLOURS) ||
                fault_at(f, path, e->line, "colour = '%s', expected a number from 1 to %d", e->value, COLOURS);

@@ -2,8 +2,8 @@
  * registry.h - the allocators that there are, and what became of them on this machine.
  *
  * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
- * library (soname, path, or empty for what programs are linked with), version (a --version-call), required
- * (yes or no), kernels (a list; absent: all), frees (yes or no), what (one line). The environment overrides a
+ * library (soname, path, or empty for what programs are linked with), version (a --version-call),
+ * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), what (one line). The environment overrides a
  * library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>.
  */
 #ifndef AK_REGISTRY_H
@@ -20,7 +20,7 @@
 
 struct allocator {
     /* from the registry */
-    const char *name, *label, *library, *version_call, *what;
+    const char *name, *label, *library, *version_call, *metadata_call, *what;
     uint64_t colour;
     bool required;
     bool frees;

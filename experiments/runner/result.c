@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_BYTES_MAX 300  /* of a text that a kernel printed */
+#define TEXT_BYTES_MAX 1000 /* of a text that a kernel printed */
 #define DECIMAL_MAX    1e18 /* no time, rate or load is larger */
 
 /* ---- the row ---- */

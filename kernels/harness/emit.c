@@ -423,7 +423,8 @@ void emit_probe(const struct identity *id, bool json)
                p->build_id[0] ? p->build_id : "-", p->trouble, p->trouble[0] ? "\n" : "");
         return;
     }
-    json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:s}", "schema", 1, "allocator_path", p->path, "allocator_build_id",
+    json_t *all = json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "schema", 1, "machine_id",
+                            id->machine_id, "allocator_path", p->path, "allocator_build_id",
                             p->build_id, "allocator_version", p->version, "trouble", p->trouble);
     json_dumpf(all, stdout, JSON_COMPACT);
     putchar('\n');
