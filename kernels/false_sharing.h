@@ -64,7 +64,10 @@ static int sharing_run(struct ctx *c, uint64_t iters)
         c->free(c->live.block[slot]);
         if (sharing_place(c, slot, c->malloc(s->object)) != 0)
             return 1;
-        volatile uint64_t *word = s->redirected ? &s->line[slot].word : c->live.block[slot];
+        /* The private word's address hangs on the block's, by a bit that no user address has: otherwise the CPU
+         * would overlap the writes with malloc in one variant and not in the other. */
+        uint64_t nothing = (uint64_t)(uintptr_t)c->live.block[slot] >> 63;
+        volatile uint64_t *word = s->redirected ? &s->line[slot + nothing].word : c->live.block[slot];
         *word = 0;
         for (uint64_t w = 0; w < s->writes; w++)
             *word += 1;

@@ -154,10 +154,12 @@ slice_text <- function(rows) {
   part <- function(name, text) if (is.na(one[[name]])) NULL else paste0(text, one[[name]])
   size <- if (is.na(one$size_min)) NULL else if (one$size_min == one$size_max) paste(one$size_min, "B")
           else paste0(one$size_min, " to ", one$size_max, " B ", one$size_dist)
-  same <- length(unique(rows$ops_per_thread)) == 1
+  work <- unique(rows$work)
+  count <- count_text(as.numeric(sub(" .*", "", work[1])))
   paste(c(size, part("live_blocks", "live blocks a thread: "), part("lifetime_dist", "lifetimes: "),
           part("touch", "touch: "),
-          if (same) paste("operations a thread:", count_text(one$ops_per_thread))), collapse = "; ")
+          if (length(work) == 1 && !is.na(work)) paste0("operations ", sub("^[0-9]+ ", "", work), ": ", count)),
+        collapse = "; ")
 }
 
 # ---- latency -------------------------------------------------------------------------------------

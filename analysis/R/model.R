@@ -65,7 +65,7 @@ metadata_rows <- function(runs) {
   if (!all(dependent)) rows <- rows[!dependent, , drop = FALSE]
   state <- if (any(rows$heap_state %in% METADATA_HEAP)) METADATA_HEAP else NA
   rows <- rows[is.na(state) | rows$heap_state %in% state, , drop = FALSE]
-  pick_slice(rows, c("variant", "size_min", "size_max", "ops_per_thread"))
+  pick_slice(rows, c("variant", "size_min", "size_max", "work"))
 }
 
 #' T_metadata by allocator, variant and size, gross of the loop.

@@ -88,6 +88,7 @@ read_results <- function(root, contract) {
     runs$key <- sprintf("%s/%s", runs$folder, runs$row_id)
     metrics <- with_key(read_side(folder, "metrics.csv", contract, runs$row_id), basename(folder))
     runs$params <- row_params(metrics, runs$key)
+    runs$work <- planned_work(folder, runs)
     matrix <- with_key(read_side(folder, "matrix.csv", contract, runs$row_id), basename(folder))
     list(runs = runs, metrics = metrics, matrix = matrix)
   })
@@ -102,7 +103,7 @@ empty_runs <- function(contract) {
   columns <- contract[["runs.csv"]]
   empty <- lapply(columns$type, function(type) if (type %in% c("integer", "decimal")) numeric() else character())
   runs <- as.data.frame(stats::setNames(empty, columns$column))
-  runs$folder <- runs$key <- runs$params <- character()
+  runs$folder <- runs$key <- runs$params <- runs$work <- character()
   runs
 }
 
@@ -120,6 +121,21 @@ row_params <- function(metrics, keys) {
   params <- as.character(text[keys])
   params[is.na(params)] <- ""
   params
+}
+
+#' How much work was asked for, as the plan put it: "N in total" (divided among the threads) or "N a thread". Tells the
+#' two readings of a count apart, and keeps a sweep of one total together although the share of a thread varies.
+planned_work <- function(folder, runs) {
+  work <- sprintf("%.0f a thread", runs$ops_per_thread)
+  work[is.na(runs$ops_per_thread)] <- NA_character_
+  file <- file.path(folder, "plan.csv")
+  if (!file.exists(file)) return(work)
+  plan <- utils::read.csv(file, colClasses = "character")
+  if (!all(c("row_id", "options") %in% names(plan))) return(work)
+  options <- plan$options[match(runs$row_id, plan$row_id)]
+  total <- grepl("(^| )ops_total=[0-9]", options)
+  work[total] <- sub("(^|.* )ops_total=([0-9]+).*", "\\2 in total", options[total])
+  work
 }
 
 # The kernel splits CPU time into user and system by the timer tick (1 to 4 ms): a shorter pass than this has a system

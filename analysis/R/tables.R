@@ -266,7 +266,7 @@ table_remote <- function(results, registry) {
   }
   fits <- rows$threads <= rows$cpus
   n <- if (any(fits)) max(rows$threads[fits]) else min(rows$threads)
-  rows <- pick_slice(rows[rows$threads == n, , drop = FALSE], c("variant", "ops_per_thread"))
+  rows <- pick_slice(rows[rows$threads == n, , drop = FALSE], c("variant", "work"))
   rows$variant[is.na(rows$variant)] <- ""
   variants <- sort(unique(rows$variant))
   variants <- variants[seq_len(min(4, length(variants)))]

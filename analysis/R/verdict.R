@@ -126,15 +126,17 @@ published_rows <- function(runs, wanted) {
 }
 
 #' The cells of those rows: one a reading of the cycle count and a setting of the sensitivity columns.
-#' Readings are told by the operations of each thread: the sweep asks for one number per thread and for one in total,
-#' and a total divided among the threads is the smaller.
+#' The plan says which count is a total; without a plan the smaller number of operations a thread is taken for the share
+#' of a total.
 published_cells <- function(rows) {
   if (nrow(rows) == 0) return(list())
   key <- cell_key(rows, setdiff(CELL_COLUMNS, "counters"))
+  told <- any(grepl("in total$", rows$work))
   most <- max(rows$ops_per_thread)
   cells <- lapply(unique(key), function(one) {
     cell <- rows[key == one, , drop = FALSE]
-    reading <- if (cell$ops_per_thread[1] < most && cell$threads[1] > 1) "total" else "thread"
+    total <- grepl("in total$", cell$work[1]) || (!told && cell$ops_per_thread[1] < most && cell$threads[1] > 1)
+    reading <- if (total) "total" else "thread"
     list(rows = cell, reading = reading, ops_per_thread = cell$ops_per_thread[1],
          setting = sensitivity_text(cell[1, ], rows))
   })
