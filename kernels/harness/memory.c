@@ -1,6 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mempolicy.h>
+#include <numaif.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,25 +4,9 @@
 # shellcheck disable=SC2317,SC2016 # functions that check calls by name; text for fakes
 set -u
 
-root=$(cd "$(dirname "$0")/../.." && pwd)
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT INT TERM
+# shellcheck source=fixtures/tap.sh
+. "$(dirname "$0")/fixtures/tap.sh"
 bin=$dir/bin
-count=0
-failed=0
-
-check() { # check WHAT COMMAND...: one TAP line
-  what=$1
-  shift
-  count=$((count + 1))
-  if "$@"; then
-    echo "ok $count - $what"
-  else
-    echo "not ok $count - $what"
-    sed 's/^/#   /' "$dir/said" "$dir/apt.calls" 2>/dev/null | head -n 30
-    failed=1
-  fi
-}
 
 fake() { # fake NAME BODY
   printf '#!/bin/sh\n%s\n' "$2" >"$bin/$1"
@@ -170,5 +154,4 @@ exit 0'
 check "another process holds the lists: waits and goes on" run 0
 check "and says why it waits" said 'another process is using apt'
 
-echo "1..$count"
-exit $failed
+finish

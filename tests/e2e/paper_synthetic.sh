@@ -4,32 +4,15 @@
 # shellcheck disable=SC2317 # the functions below are called through check
 set -u
 
-root=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=fixtures/tap.sh
+. "$(dirname "$0")/fixtures/tap.sh"
+
 for tool in Rscript gnuplot latexmk pdftotext; do
   if ! command -v "$tool" >/dev/null 2>&1; then
-    echo "1..1"
-    echo "ok 1 - paper from synthetic results # SKIP $tool is not installed"
-    exit 0
+    skip "paper from synthetic results" "$tool is not installed"
+    finish
   fi
 done
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT INT TERM
-count=0
-failed=0
-
-check() { # check WHAT COMMAND...: one TAP line
-  what=$1
-  shift
-  count=$((count + 1))
-  if "$@" >"$dir/said" 2>&1; then
-    echo "ok $count - $what"
-  else
-    echo "not ok $count - $what"
-    sed 's/^/#   /' "$dir/said" | head -n 20
-    failed=1
-  fi
-}
-
 paper_copy() { # a fresh folder with the paper's sources only
   mkdir -p "$1"
   cp "$root"/paper/paper.tex "$root"/paper/refs.bib "$1"
@@ -109,5 +92,4 @@ sed -i '1s/wall_ns/wall/' "$dir/few/falseshare/runs.csv"
 check "a results folder without a contract column is refused with exit 2" \
   failed_status 2 Rscript analysis/fit.R "$dir/few" "$dir/refused"
 
-echo "1..$count"
-exit "$failed"
+finish

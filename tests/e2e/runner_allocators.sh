@@ -63,11 +63,14 @@ some() { [ "$(wc -l < gone/runs.csv)" -gt 5 ]; }
 check "the run goes on" wait_until 20 some
 mv "$lib/libwrapper.so" "$lib/renamed.so"
 wait $pid
-is "a library renamed away meanwhile: exit 0" $? 0
+gone_code=$?
 mv "$lib/renamed.so" "$lib/libwrapper.so"
 is "a library renamed away meanwhile: every row is there" "$(column gone/runs.csv status | wc -l)" 40
 check "a library renamed away meanwhile: some ok, some skipped" sh -c 'grep -q ",wrapper,.*,ok," gone/runs.csv && grep -q ",wrapper,.*,skipped," gone/runs.csv'
 check "a library renamed away meanwhile: glibc's rows are all ok" sh -c '[ "$(grep -c ",glibc,.*,ok," gone/runs.csv)" -eq 20 ]'
-check "no numbers in the skipped ones" no_numbers gone
+# Between the look for the file and the start of the process it can vanish too: then a row was launched and not served.
+late=$(column gone/runs.csv status | grep -c wrong_allocator)
+is "a library renamed away meanwhile: exit 0, or 1 for a row that was under way" $gone_code $((late > 0))
+check "no numbers in the rows that are not ok" no_numbers gone
 is "ak verify accepts the folder: exit 0" "$(code ak verify gone)" 0
 finish

@@ -1,28 +1,9 @@
 #!/bin/sh
 # The sweeps that come with the suite: every preset plans, smoke runs and verifies. Prints TAP.
 set -u
-root=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=${BUILD:-build}
-case $BUILD in /*) build=$BUILD ;; *) build=$root/$BUILD ;; esac
+# shellcheck source=fixtures/tap.sh
+. "$(dirname "$0")/fixtures/tap.sh"
 ak=$build/bin/ak
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' INT TERM
-checks=0
-failed=0
-
-check() { # check WHAT COMMAND...: one TAP line
-  what=$1
-  shift
-  checks=$((checks + 1))
-  if "$@" > "$dir/said" 2>&1; then
-    echo "ok $checks - $what"
-  else
-    echo "not ok $checks - $what"
-    sed 's/^/#   /' "$dir/said" | tail -n 8
-    failed=1
-  fi
-}
 
 # plan SWEEP PRESET REPS: it plans, with at least so many repetitions
 plan() {
@@ -56,5 +37,4 @@ done
 check "one seed for all allocators of a cell and repetition, another for the next" sh -c '
   awk -F, "NR > 1 { key = \$3 \",\" \$4 \",\" \$6 \",\" \$11; if (key in seed && seed[key] != \$8) bad = 1; seed[key] = \$8 } END { exit bad }" \
     "$1/contention/plan.csv"' sh "$dir"
-echo "1..$checks"
-exit $failed
+finish
