@@ -380,6 +380,7 @@ static void accounts_grow_with_work(void **state)
     volatile uint64_t sum = 0;
     for (uint64_t i = 0; i < 30000000; i++)
         sum += i;
+    assert_true(sum > 0);
     void *memory = ak_map(64 * PAGE_BYTES);
     struct thread_account used = account_difference(account_now(), before);
     assert_true(used.cpu_ns > 0);
