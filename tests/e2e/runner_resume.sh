@@ -9,9 +9,9 @@ printf 'kernel = misbehave, null\nallocators = glibc, wrapper\nact = slow\nreps 
 run() { ak run slow.sweep --preset smoke --out run "$@"; }
 set -- run slow.sweep --preset smoke --out run
 
-# ten deaths, at moments drawn from 0 to about 0.8 s; the first ones fall into the start
+# ten deaths (DEATHS sets another number), at moments drawn from 0 to about 0.8 s; the first ones fall into the start
 kills=0
-awk 'BEGIN { srand(); for (i = 0; i < 10; i++) printf "%.3f\n", rand() * (0.1 + i * 0.07) }' > moments
+awk -v n="${DEATHS:-10}" 'BEGIN { srand(); for (i = 0; i < n; i++) printf "%.3f\n", rand() * (0.1 + i % 10 * 0.07) }' > moments
 while read -r moment; do
   "$ak" "$@" --resume > out.txt 2>&1 < /dev/null &
   pid=$!
