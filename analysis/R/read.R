@@ -92,11 +92,32 @@ read_results <- function(root, contract) {
     matrix <- with_key(read_side(folder, "matrix.csv", contract, runs$row_id), basename(folder))
     list(runs = runs, metrics = metrics, matrix = matrix)
   })
+  refuse_copies(lapply(parts, `[[`, "runs"), folders)
   bind <- function(what) do.call(rbind, unname(lapply(parts, `[[`, what)))
   runs <- bind("runs")
   if (is.null(runs)) runs <- empty_runs(contract)
   list(runs = derive(runs), metrics = bind("metrics"), matrix = bind("matrix"),
        meta = lapply(folders, read_meta), folders = folders, contract = contract)
+}
+
+#' Refuse launches that lie in two folders: they would count twice.
+#' @param runs data.frames by folder
+#' @param folders their paths
+refuse_copies <- function(runs, folders) {
+  again <- which(duplicated(names(folders)))
+  if (length(again) > 0) {
+    first <- match(names(folders)[again[1]], names(folders))
+    usage_error(folders[[first]], " and ", folders[[again[1]]], ": two results folders of one name; rename one")
+  }
+  launches <- lapply(runs, function(own) paste(own$run_id, own$row_id)[!is.na(own$run_id)])
+  owner <- rep(seq_along(launches), lengths(launches))
+  launches <- unlist(launches)
+  again <- which(duplicated(launches))
+  if (length(again) == 0) return(invisible())
+  first <- owner[match(launches[again[1]], launches)]
+  usage_error(folders[[first]], " and ", folders[[owner[again[1]]]], ": the same launches lie in both (",
+              sum(owner[again] == owner[again[1]]), " of run ", sub(" .*", "", launches[again[1]]),
+              "); take one of the two away")
 }
 
 empty_runs <- function(contract) {

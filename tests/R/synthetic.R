@@ -29,7 +29,7 @@ synthetic_row <- function(columns, ...) {
 #' Fields that every row has.
 synthetic_common <- function(columns, sweep, kernel, allocator, threads, cpus, rep, ...) {
   synthetic_row(columns, sweep = sweep, kernel = kernel, allocator = allocator, threads = threads, cpus = cpus,
-                oversubscribed = as.integer(threads > cpus), rep = rep, status = "ok", run_id = "synthetic-1",
+                oversubscribed = as.integer(threads > cpus), rep = rep, status = "ok", run_id = paste0("synthetic-", sweep),
                 allocator_version = if (allocator == "jemalloc") "5.3.0-0-g54eaed1d" else "1.0",
                 allocator_path = paste0("/opt/lib/lib", allocator, ".so.2"), allocator_build_id = strrep("0a1b2c3d", 5),
                 placement = "compact", numa_policy = "local", seed = rep, clock_overhead_ns = "20.000",

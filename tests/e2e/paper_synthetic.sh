@@ -48,6 +48,7 @@ failed_status() { # failed_status STATUS COMMAND...
 }
 
 cd "$root" || exit 1
+export AK=none # made-up folders hold no plan and no proof: ak verify would reject them
 figures=$(grep -c 'begin{figure}' paper/paper.tex)
 tables=$(grep -c 'begin{table}' paper/paper.tex)
 
