@@ -22,7 +22,7 @@ static int setup(struct ctx *c)
         uint64_t mine = slot * c->threads + c->thread;
         unsigned spins = 0;
         while (atomic_load_explicit(&shared->turn, memory_order_acquire) != mine)
-            ak_relax(&spins);
+            ak_relax(&spins); /* a thread that fails passes its turns on */
         if (rc == 0)
             rc = sharing_place(c, slot, c->malloc(param_int("object")));
         atomic_store_explicit(&shared->turn, mine + 1, memory_order_release);

@@ -111,6 +111,8 @@ void ak_barrier(struct ctx *);
 /* One step of a wait loop: PAUSE where every thread has a CPU, else yield it, and nap after some steps. `spins` counts
  * the steps of one wait; set it to 0 when the wait is over. */
 void ak_relax(unsigned *spins);
+/* True once any thread called ak_fail: a wait for that thread would never end. */
+bool ak_failed(void);
 /* Nanoseconds of the harness clock; about 20 ns a call. */
 double ak_now_ns(void);
 /* A shared array of per-thread pointers to ctx, for `report` and for kernels that hand blocks over. */
@@ -134,7 +136,7 @@ uint64_t ak_lines_shared(size_t line, uint64_t *lines);
 /* usable bytes of a live block, by the allocator's own malloc_usable_size; 0 under --no-alloc */
 size_t ak_usable(void *block);
 
-/* A multiply-based generator (Lehmer's, 64-bit state with a Weyl step): about 1 ns, one multiplication. */
+/* wyrand (Wang Yi): a Weyl step and one 64 x 64 bit multiplication, about 1 ns. */
 static inline uint64_t rng_next(struct rng *r)
 {
     r->state += 0x9e3779b97f4a7c15u;

@@ -213,6 +213,8 @@ static int run(struct ctx *c, uint64_t iters)
         take -= (int64_t)got;
         if (moved || got > 0)
             spins = 0;
+        else if (ak_failed())
+            return 1;
         else
             ak_relax(&spins);
     }

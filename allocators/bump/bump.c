@@ -1,12 +1,13 @@
 /* bump.c - the floor: a malloc that advances a pointer and a free that does nothing.
  *
- * What is left of a malloc/free pair when no block is ever reused: the call, a compare, an addition
- * and the first touch of fresh memory. Not an allocator to run a program with: memory only grows,
- * by BUMP_CHUNK a thread.
+ * What is left of a malloc/free pair when no block is ever reused and none is touched: the call, a compare and an
+ * addition. Not an allocator to run a program with: address space only grows, by BUMP_CHUNK a thread, and no request
+ * may be larger than a chunk.
  *
- * A block is preceded by BUMP_HEAD bytes that hold its size, for realloc and malloc_usable_size.
- * Each thread has one chunk, [at, end); the rest of a chunk that is too short for a request is given
- * up. Memory comes from mmap and is never reused, so calloc needs not clear it.
+ * Blocks have no header, so that malloc writes nothing and no page of an untouched block is ever faulted in. realloc
+ * therefore does not know the old size and copies up to the new one, or to the chunk's end; malloc_usable_size cannot
+ * be had at all. Each thread has one chunk, [at, end), aligned to its own size, so that a block's address tells where
+ * its chunk ends. Memory is never reused, so calloc needs not clear it.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -21,10 +22,7 @@
 
 #define BUMP_API         __attribute__((visibility("default")))
 #define BUMP_ALIGN       ((size_t)16)
-#define BUMP_HEAD        BUMP_ALIGN
-#define BUMP_CHUNK       ((size_t)64 << 20) /* 64 MiB: few calls; only touched pages count */
-#define BUMP_CHUNK_LEAST ((size_t)1 << 20)
-#define BUMP_PAGE        ((size_t)64 << 10) /* at least the page size of any machine this runs on */
+#define BUMP_CHUNK       ((size_t)1 << 30) /* 1 GiB of address space; only touched pages cost memory */
 
 const char *bump_version(void);
 void free_sized(void *pointer, size_t size);
@@ -34,60 +32,51 @@ static _Thread_local struct {
     char *at, *end;
 } bump;
 
-static char *bump_map(size_t bytes)
+/* A chunk aligned to its size: twice as much is mapped, and what lies around it given back. NULL where refused. */
+static char *chunk_map(void)
 {
     int before = errno;
-    long start = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+    long start = syscall(SYS_mmap, NULL, 2 * BUMP_CHUNK, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, (off_t)0);
+    if (start == -1)
+        return NULL;
+    size_t head = -(size_t)start & (BUMP_CHUNK - 1);
+    if (head > 0)
+        syscall(SYS_munmap, start, head);
+    syscall(SYS_munmap, start + (long)(head + BUMP_CHUNK), BUMP_CHUNK - head);
     errno = before;
-    return start == -1 ? NULL : (char *)start;
-}
-
-/* Places a block of `size` bytes (a multiple of BUMP_ALIGN) into the chunk. */
-static char *bump_place(char *block, size_t size)
-{
-    *(size_t *)(block - BUMP_HEAD) = size;
-    return block;
+    return (char *)start + head;
 }
 
 static __attribute__((noinline)) void *bump_slow(size_t align, size_t size)
 {
-    if (size > (size_t)PTRDIFF_MAX - align - BUMP_CHUNK) {
+    if (size > BUMP_CHUNK || align > BUMP_CHUNK) {
         errno = ENOMEM;
         return NULL;
     }
-    size = (size + BUMP_ALIGN - 1) & -BUMP_ALIGN;
-    if (size == 0)
-        size = BUMP_ALIGN;
-    size_t needed = (size + align + BUMP_HEAD + BUMP_PAGE - 1) & -BUMP_PAGE;
-    uintptr_t block = ((uintptr_t)bump.at + BUMP_HEAD + align - 1) & -align;
+    size = size == 0 ? BUMP_ALIGN : (size + BUMP_ALIGN - 1) & -BUMP_ALIGN;
+    uintptr_t block = ((uintptr_t)bump.at + align - 1) & -align;
     if (bump.at == NULL || (uintptr_t)bump.end < block || (uintptr_t)bump.end - block < size) {
-        bool own = needed > BUMP_CHUNK / 4; /* a mapping of its own: the chunk is still of use */
-        char *start = NULL;
-        size_t bytes = own ? needed : BUMP_CHUNK;
-        while ((start = bump_map(bytes)) == NULL && bytes / 2 >= needed && bytes > BUMP_CHUNK_LEAST)
-            bytes /= 2;
+        char *start = chunk_map();
         if (start == NULL) {
             errno = ENOMEM;
             return NULL;
         }
-        block = ((uintptr_t)start + BUMP_HEAD + align - 1) & -align;
-        if (own)
-            return bump_place((char *)block, size);
-        bump.end = start + bytes;
+        block = (uintptr_t)start;
+        bump.end = start + BUMP_CHUNK;
     }
     bump.at = (char *)block + size;
-    return bump_place((char *)block, size);
+    return (void *)block;
 }
 
 static inline __attribute__((always_inline)) void *bump_fast(size_t size)
 {
-    size_t whole = (size + BUMP_HEAD + BUMP_ALIGN - 1) & -BUMP_ALIGN;
+    size_t whole = (size + BUMP_ALIGN - 1) & -BUMP_ALIGN;
     if (__builtin_expect(size - 1 >= BUMP_CHUNK || whole > (size_t)(bump.end - bump.at), 0))
         return bump_slow(BUMP_ALIGN, size);
-    char *block = bump.at + BUMP_HEAD;
+    char *block = bump.at;
     bump.at += whole;
-    return bump_place(block, whole - BUMP_HEAD);
+    return block;
 }
 
 static void *bump_aligned(size_t align, size_t size)
@@ -123,19 +112,15 @@ BUMP_API void *calloc(size_t count, size_t size)
     return bump_fast(total);
 }
 
-BUMP_API size_t malloc_usable_size(void *pointer)
-{
-    return pointer == NULL ? 0 : *(size_t *)((char *)pointer - BUMP_HEAD);
-}
-
 BUMP_API void *realloc(void *pointer, size_t size)
 {
-    size_t old = malloc_usable_size(pointer);
-    if (pointer != NULL && size <= old)
-        return size == 0 ? NULL : pointer;
+    if (pointer != NULL && size == 0)
+        return NULL;
     void *moved = bump_fast(size);
-    if (moved != NULL && pointer != NULL)
-        memcpy(moved, pointer, old);
+    if (moved != NULL && pointer != NULL) {
+        size_t rest = BUMP_CHUNK - ((uintptr_t)pointer & (BUMP_CHUNK - 1));
+        memcpy(moved, pointer, size < rest ? size : rest);
+    }
     return moved;
 }
 

@@ -14,7 +14,8 @@
  * block. */
 #define NEVER_FREES_BYTES_MAX (512.0 * 1024 * 1024)
 #define NEVER_FREES_PASSES    5 /* warm-up and four passes */
-#define NEVER_FREES_HEAD      16
+#define NEVER_FREES_LEAST     16  /* bytes of the smallest block */
+#define NEVER_FREES_SPACE_MAX (16.0 * 1024 * 1024 * 1024 * 1024) /* of the 128 TiB of a process */
 #define NEVER_FREES_PAGE      4096
 
 #define AXES_MAX  64
@@ -223,15 +224,16 @@ static uint64_t total_ops(const struct block *b, unsigned cpus)
     return ops;
 }
 
-/* Memory that a launch needs under an allocator that never frees, in bytes; 0 where the kernel does not
- * allocate. */
-static double unfreed_bytes(const struct block *b, unsigned cpus)
+/* Memory and address space that a launch takes under an allocator that never frees, in bytes; 0 where the kernel
+ * does not allocate. Without a header only what the kernel touches becomes memory, a page of each block at most. */
+static double unfreed_bytes(const struct block *b, unsigned cpus, double *space)
 {
     uint64_t size = 0;
+    bool touched = strcmp(block_option(b, "touch"), "none") != 0;
     text_uint(block_option(b, "size_max"), 0, &size);
-    double touched =
-        size + NEVER_FREES_HEAD < NEVER_FREES_PAGE ? (double)(size + NEVER_FREES_HEAD) : NEVER_FREES_PAGE;
-    return b->kernel->no_alloc ? 0 : (double)total_ops(b, cpus) * NEVER_FREES_PASSES * touched;
+    double blocks = b->kernel->no_alloc ? 0 : (double)total_ops(b, cpus) * NEVER_FREES_PASSES;
+    *space = blocks * (double)(size < NEVER_FREES_LEAST ? NEVER_FREES_LEAST : size);
+    return touched ? blocks * (size < NEVER_FREES_PAGE ? (double)size : NEVER_FREES_PAGE) : 0;
 }
 
 /* Why an allocator cannot run this block, or NULL. */
@@ -240,10 +242,13 @@ static const char *why_not(struct expansion *x, const struct block *b, const str
     if (!allocator_runs_in(al, x->kernel))
         return arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels",
                             al->name, x->kernel->name);
-    double bytes = al->frees ? 0 : unfreed_bytes(b, x->cpus);
+    double space = 0, bytes = al->frees ? 0 : unfreed_bytes(b, x->cpus, &space);
     if (bytes > NEVER_FREES_BYTES_MAX)
         return arena_printf(x->arena, "%s never frees: it would need %.1f GiB", al->name,
                             bytes / 1024 / 1024 / 1024);
+    if (!al->frees && space > NEVER_FREES_SPACE_MAX)
+        return arena_printf(x->arena, "%s never frees: it would need %.1f TiB of address space", al->name,
+                            space / 1024 / 1024 / 1024 / 1024);
     return NULL;
 }
 
@@ -269,7 +274,7 @@ static bool gather_members(struct expansion *x, struct block *b)
     for (size_t i = 0; i < names.count; i++) {
         struct allocator *al = registry_find(x->registry, names.word[i]);
         const char *skip = why_not(x, b, al);
-        if (skip && s->level != LEVEL_COMMAND_LINE)
+        if (skip && s->level != LEVEL_COMMAND_LINE && !allocator_runs_in(al, k))
             continue;
         if (!skip && b->threads && b->threads < k->min_threads)
             skip = arena_printf(x->arena, "%s needs at least %" PRIu64 " threads", k->name, k->min_threads);

@@ -1,6 +1,9 @@
+#include <string.h>
+
 #include "clock.h"
 #include "histogram.h"
 #include "kernel.h"
+#include "memory.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -9,15 +12,20 @@
 #define CALIBRATION_NS 10000000u
 #define READING_TRIES  16
 #define OVERHEAD_PAIRS 4095
+#define GRANULARITY_TRIES 1000
 
 struct clock_facts clock_facts;
 
-/* CPUID 0x80000007 EDX bit 8: the counter ticks at one rate in all power states (AMD APM vol. 3, Intel SDM vol. 3). */
-static bool tsc_is_invariant(void)
+/* CPUID 0x80000007 EDX bit 8: the counter ticks at one rate in all power states (AMD APM vol. 3, Intel SDM vol. 3).
+ * That the counters of all CPUs agree is the kernel's knowledge: it strikes tsc off this list where they do not. */
+static bool tsc_is_usable(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
-    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
+    char sources[256];
+    return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8) &&
+           proc_read("/sys/devices/system/clocksource/clocksource0/available_clocksource", sources, sizeof sources) > 0 &&
+           strstr(sources, "tsc") != NULL;
 #else
     return false;
 #endif
@@ -48,29 +56,39 @@ static void clock_calibrate(void)
     clock_facts.ns_per_tick = (double)(raw_now - raw) / (double)(ticks_now - ticks);
 }
 
-static void step_note(uint64_t ticks)
+/* Without fences, since a fenced reading takes longer than some counters' step. */
+static uint64_t reading(void)
 {
-    if (ticks != 0 && ticks < clock_facts.granularity)
-        clock_facts.granularity = ticks;
+#if defined(__x86_64__)
+    if (clock_facts.tsc)
+        return __builtin_ia32_rdtsc();
+#endif
+    return clock_raw_ns();
+}
+
+static uint64_t smallest_step(void)
+{
+    uint64_t smallest = UINT64_MAX;
+    for (unsigned i = 0; i < GRANULARITY_TRIES || smallest == UINT64_MAX; i++) {
+        uint64_t first = reading(), second = reading();
+        if (second > first && second - first < smallest)
+            smallest = second - first;
+    }
+    return smallest;
 }
 
 void clock_init(void)
 {
     static struct hist pairs;
 
-    clock_facts.tsc = tsc_is_invariant();
+    clock_facts.tsc = tsc_is_usable();
     clock_facts.ns_per_tick = 1.0;
     if (clock_facts.tsc)
         clock_calibrate();
-
-    uint64_t last = clock_stop();
-    clock_facts.granularity = UINT64_MAX;
+    clock_facts.granularity = smallest_step();
     for (unsigned i = 0; i < OVERHEAD_PAIRS; i++) {
-        uint64_t start = clock_start(), stop = clock_stop();
-        hist_add(&pairs, stop - start);
-        step_note(stop - start);
-        step_note(start - last);
-        last = stop;
+        uint64_t start = clock_start();
+        hist_add(&pairs, clock_stop() - start);
     }
     clock_facts.overhead_ticks = (uint64_t)hist_quantile(&pairs, 0.5);
 }

@@ -15,7 +15,7 @@ struct clock_facts {
     bool     tsc;             /* false: CLOCK_MONOTONIC_RAW, one tick is 1 ns */
     double   ns_per_tick;
     uint64_t overhead_ticks;  /* median of a start/stop pair with nothing between */
-    uint64_t granularity;     /* smallest step seen between two readings, in ticks (some CPUs advance the TSC in steps of 10 ns) */
+    uint64_t granularity;     /* smallest step between two readings, in ticks: at most this coarse */
 };
 
 extern struct clock_facts clock_facts;

@@ -114,11 +114,14 @@ static void put_params(void)
 
 static void put_plan(const struct identity *id)
 {
+    bool stub = launch.no_alloc && !kernel.no_alloc;
     put_text("kernel", kernel.name);
     put_text("variant", param_word("variant"));
-    put_text("allocator_path", id->provenance.path);
-    put_text("allocator_build_id", id->provenance.build_id);
-    put_text("allocator_version", id->provenance.version);
+    put_text("allocator_path", stub ? "" : id->provenance.path);
+    put_text("allocator_build_id", stub ? "" : id->provenance.build_id);
+    put_text("allocator_version", stub ? "" : id->provenance.version);
+    if (stub)
+        put_metric("served_by", "", json_string("a stub (--no-alloc)"), NULL);
     put_int("threads", launch.threads);
     if (launch.placement != NULL) {
         put_int("cpus", launch.placement->cpus);
@@ -185,9 +188,14 @@ static void put_counters(void)
     }
     if (r->have[COUNTER_L3_MISS] && r->have[COUNTER_L3_ACCESS] && r->value[COUNTER_L3_ACCESS] > 0)
         put_real("l3_miss_ratio", r->value[COUNTER_L3_MISS] / r->value[COUNTER_L3_ACCESS]);
+    else
+        put_absent("l3_miss_ratio", "0..1", "needs l3_miss and l3_access");
     if (r->enabled_ns > 0) {
         put_int("counter_enabled_ns", (int64_t)r->enabled_ns);
         put_int("counter_running_ns", (int64_t)r->running_ns);
+    } else {
+        put_absent("counter_enabled_ns", "ns", "no hardware event counted");
+        put_absent("counter_running_ns", "ns", "no hardware event counted");
     }
 }
 
@@ -236,8 +244,15 @@ static void put_latency(void)
     put_metric("clock", "", json_string(clock_facts.tsc ? "tsc" : "CLOCK_MONOTONIC_RAW"), NULL);
     if (launch.ran_batch && launch.hists[HIST_PAIR].samples > 0)
         put_quantiles(&launch.hists[HIST_PAIR], "pair", false, pair_scale());
-    if (!launch.ran_latency || h->samples == 0)
+    if (!launch.ran_latency || h->samples == 0) {
+        static const char *const columns[] = { "lat_mean_ns", "lat_p50_ns", "lat_p90_ns", "lat_p99_ns", "lat_p999_ns",
+                                               "lat_p9999_ns", "lat_max_ns", "lat_samples" };
+        const char *why = launch.ran_latency ? "no call was sampled" : kernel.once ? "this kernel has no latency pass"
+                                                                                   : "the latency pass was not asked for";
+        for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)
+            put_absent(columns[i], i == 7 ? "count" : "ns", why);
         return;
+    }
     put_int("lat_samples", (int64_t)h->samples);
     put_real("lat_mean_ns", clock_ns((double)h->sum) / (double)h->samples);
     put_real("lat_max_ns", clock_ns((double)h->max));
@@ -290,8 +305,10 @@ static void put_memory(void)
         put_metric("rss_high_water_bytes", "bytes", json_integer((json_int_t)launch.high_water), NULL);
     else
         put_metric("rss_high_water_bytes", "bytes", json_null(), "/proc/self/status has no VmHWM line");
-    if (kernel.live_slots == NULL && !kernel.no_alloc) {
-        const char *why = "this kernel keeps its blocks outside the live set that the harness walks";
+    bool stub = launch.no_alloc && !kernel.no_alloc;
+    if (stub || (kernel.live_slots == NULL && !kernel.no_alloc)) {
+        const char *why = stub ? "a stub served: its blocks overlap"
+                               : "this kernel keeps its blocks outside the live set that the harness walks";
         put_absent("live_peak_bytes", "bytes", why);
         put_absent("usable_peak_bytes", "bytes", why);
         put_absent("rss_overhead_bytes", "bytes", why);
@@ -340,11 +357,24 @@ static json_t *matrix_json(void)
     return list;
 }
 
+static void put_no_throughput(void)
+{
+    static const char *const columns[] = { "ops", "wall_ns", "ops_per_s", "cpu_user_ns", "cpu_sys_ns", "minor_faults",
+                                           "major_faults", "ctx_voluntary", "ctx_involuntary", "run_delay_ns",
+                                           "blocked_ns", "steal_ratio" };
+    for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)
+        put_absent(columns[i], "", "the throughput pass was not asked for");
+    put_text("counters", "none");
+    put_text("counters_reason", "counted in the throughput pass, which was not asked for");
+}
+
 static void put_measured(void)
 {
     if (launch.ran_throughput) {
         put_throughput();
         put_counters();
+    } else {
+        put_no_throughput();
     }
     put_latency();
     put_memory();

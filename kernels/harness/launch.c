@@ -26,6 +26,9 @@
 #define BATCH_SHARE      2u      /* the batch pass half of the latency pass's */
 #define OTHER_SAMPLES    8u      /* at setup, after each pass, at the end */
 #define METRICS_MAX      128u
+#define SETTLE_NAP_NS    50000000
+#define SETTLE_CALLS     2000u
+#define SETTLE_BYTES     64u
 
 struct launch launch;
 
@@ -54,6 +57,11 @@ void ak_relax(unsigned *spins)
         sched_yield();
     else
         nanosleep(&nap, NULL);
+}
+
+bool ak_failed(void)
+{
+    return atomic_load_explicit(&failed, memory_order_relaxed);
 }
 
 struct ctx *ak_ctx(unsigned thread)
@@ -218,6 +226,15 @@ static void pass_memory(struct worker *w)
     }
 }
 
+static void live_set_map(struct live_set *live, uint64_t slots)
+{
+    live->slots = slots;
+    if (slots == 0)
+        return;
+    live->block = ak_map(slots * sizeof live->block[0]);
+    live->size = ak_map(slots * sizeof live->size[0]);
+}
+
 static void stack_prefault(void)
 {
     volatile char stack[STACK_PREFAULT];
@@ -225,12 +242,30 @@ static void stack_prefault(void)
         stack[i] = 0;
 }
 
+/* Wait --settle-ms with a little activity: allocators without a thread of their own give memory back only when they are
+ * called, some no more than once in a thousand calls. */
+static void settle(struct ctx *c)
+{
+    static const struct timespec nap = { 0, SETTLE_NAP_NS };
+    uint64_t end = clock_raw_ns() + param_int("settle_ms") * 1000000u;
+
+    while (clock_raw_ns() < end) {
+        for (unsigned i = 0; i < SETTLE_CALLS; i++)
+            c->free(c->malloc(SETTLE_BYTES));
+        nanosleep(&nap, NULL);
+    }
+}
+
 static void *worker_main(void *argument)
 {
     struct worker *w = argument;
     struct ctx *c = &w->ctx;
 
+    /* Mapped and first touched here, on the worker's own CPU, so that it lies on the worker's node. */
     stack_prefault();
+    w->hists = ak_map(HIST_CALLS * sizeof *w->hists);
+    c->priv = ak_map(kernel.priv_bytes);
+    live_set_map(&c->live, kernel.live_slots ? kernel.live_slots() : 0);
     sampler_init(w->hists, c->rng.state ^ 0x9a5, (uint32_t)param_int("lat_gap"));
     stub_init(c->no_alloc || kernel.no_alloc ? ak_map(param_int("size_max") + STUB_SPREAD + CACHE_LINE) : NULL);
     if (counters_open(c->thread) != 0 && param_word("counters")[0] != 'a')
@@ -260,6 +295,7 @@ static void *worker_main(void *argument)
     if (kernel.teardown != NULL)
         kernel.teardown(c);
     park(); /* freed */
+    settle(c);
     park(); /* settled */
     counters_close(c->thread);
     return NULL;
@@ -343,30 +379,18 @@ static void totals_add(void)
     launch.wall_ticks = last > first ? last - first : 0;
 }
 
-static void live_set_map(struct live_set *live, uint64_t slots)
-{
-    live->slots = slots;
-    if (slots == 0)
-        return;
-    live->block = ak_map(slots * sizeof live->block[0]);
-    live->size = ak_map(slots * sizeof live->size[0]);
-}
-
 static void worker_init(struct worker *w, unsigned thread, void *shared)
 {
     struct ctx *c = &w->ctx;
 
     w->cpu = launch.placement->threads ? launch.placement->cpu[thread] : -1;
-    w->hists = ak_map(HIST_CALLS * sizeof *w->hists);
     c->malloc = served.malloc;
     c->free = served.free;
     c->thread = thread;
     c->threads = launch.threads;
     c->no_alloc = launch.no_alloc;
     c->rng.state = (param_int("seed") + 1) * 0x9e3779b97f4a7c15u ^ ((uint64_t)thread + 1) * 0xbf58476d1ce4e5b9u;
-    c->priv = ak_map(kernel.priv_bytes);
     c->shared = shared;
-    live_set_map(&c->live, kernel.live_slots ? kernel.live_slots() : 0);
     c->size_table = size_table;
 }
 
@@ -418,7 +442,7 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     if (threads_start(why, why_size) != 0)
         return EXIT_ENVIRONMENT;
 
-    sample_now(); /* faults in what a look needs, before the baseline */
+    resident_now(); /* faults in what a look needs, before the baseline */
     launch.baseline = look();
     launch.timeline[launch.samples++] = launch.baseline;
     look(); /* setup done */
@@ -437,9 +461,6 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     launch.metadata = launch.no_alloc ? -1 : provenance_metadata(served_by, param_word("metadata_call"));
     barrier_wait(&gate);
     look_and_keep();
-    struct timespec settle = { (time_t)(param_int("settle_ms") / 1000), (long)(param_int("settle_ms") % 1000) * 1000000 };
-    while (nanosleep(&settle, &settle) != 0 && errno == EINTR)
-        ;
     launch.end = look();
     launch.timeline[launch.samples++] = launch.end;
     for (unsigned t = 0; t < launch.threads; t++)

@@ -142,6 +142,8 @@ void provenance_find(struct provenance *p, const char *expect, const char *versi
     served.free = (void (*)(void *))(uintptr_t)address[1];
     served.usable = (size_t(*)(void *))dlsym(RTLD_DEFAULT, "malloc_usable_size");
 
+    if (!same_object(object_of((const void *)(uintptr_t)served.usable), object_of(address[0])))
+        served.usable = NULL; /* the C library's would read another allocator's blocks */
     if (realpath(object_of(address[0]), p->path) == NULL)
         snprintf(p->path, sizeof p->path, "%s", object_of(address[0]));
     struct build_id_search search = { address[0], p->build_id, sizeof p->build_id };

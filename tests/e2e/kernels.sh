@@ -118,7 +118,7 @@ quantiles_need_samples() { # 100 samples beyond
 check "no quantile without 100 samples beyond it" quantiles_need_samples
 
 passes_are_chosen() {
-  run churn --ops 2000 --passes throughput && [ -n "$(column ops_per_s)" ] && [ -z "$(column lat_samples)" ]
+  run churn --ops 2000 --passes throughput && [ -n "$(column ops_per_s)" ] && [ "$(column lat_samples)" = - ]
 }
 check "a pass that was not asked for has no numbers" passes_are_chosen
 
@@ -126,6 +126,25 @@ false_sharing_by_address() { # one thread allocates all blocks: neighbours of tw
   run false_passive --threads 4 --ops 200 --object 8 && [ "$(column lines_shared | cut -d. -f1)" -gt 0 ]
 }
 check "false_passive finds shared lines by address" false_sharing_by_address
+
+stub_claims_nothing() {
+  run churn --no-alloc --ops 1000 && [ -z "$(column allocator_path)" ] && [ "$(column rss_overhead_bytes)" = - ]
+}
+check "a stub claims neither an allocator nor memory" stub_claims_nothing
+
+memory_comes_back() { # jemalloc gives dirty pages back with time, and only when it is called
+  preload=$(library libjemalloc.so.2)
+  MALLOC_CONF=dirty_decay_ms:200,muzzy_decay_ms:0 run churn --ops 20000 --settle-ms 3000
+  preload=
+  peak=$(column rss_peak_bytes) base=$(column rss_baseline_bytes) end=$(column rss_end_bytes)
+  echo "peak $peak, baseline $base, end $end"
+  [ $((end - base)) -lt $(((peak - base) * 3 / 4)) ]
+}
+if [ -n "$(library libjemalloc.so.2)" ]; then
+  check "settling lets an allocator give memory back" memory_comes_back
+else
+  skip "settling lets an allocator give memory back" "jemalloc is not installed"
+fi
 
 # ---- the timed region holds no allocation of the harness ----
 
