@@ -200,8 +200,7 @@ static void look_at_counters(struct doctor *d)
             : "the kernel shows no PMU, as in most virtual machines: cycles, L1, L3 and HITM columns stay "
               "empty",
         pmu ? ""
-            : "give the machine a virtual PMU, use bare metal, or count by the simulated machine (--counters "
-              "sim)",
+            : "give the machine a virtual PMU, or use bare metal",
         pmu ? "the processor's PMU is there" : "no hardware counters");
     counters_survey(take_backend, d);
     double paranoid = count(d, "perf_event_paranoid");
@@ -311,6 +310,9 @@ static bool look_at_allocators(struct doctor *d, struct fault *f)
                 "%s is not installed", al->name);
         else if (*al->trouble)
             add(d, "allocators", CANNOT, al->trouble, "", "%s does not serve malloc", al->name);
+        else if (*al->version_call && !*al->version)
+            add(d, "allocators", LIMITED, arena_printf(&s->arena, "version = %s found no answer in %s", al->version_call, al->real),
+                "name a symbol that the library has, or use version = file", "%s does not say its version", al->name);
         else
             add(d, "allocators", CAN, "", "", "%s %s: %s", al->name, al->version, al->real);
     }

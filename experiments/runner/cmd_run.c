@@ -7,6 +7,7 @@
 #include "plan.h"
 #include "progress.h"
 #include "results.h"
+#include "counters.h"
 #include "csv.h"
 
 #include <inttypes.h>
@@ -108,6 +109,40 @@ static bool find_allocators(struct suite *s, const struct plan *plan, struct fau
             return false;
         if (child_interrupts)
             return fault_set(f, AK_FAILED, "interrupted before the first launch");
+    }
+    return true;
+}
+
+struct wanted_backend {
+    const char *name;
+    bool known, can;
+    char why[COUNTER_REASON_MAX];
+};
+
+static void take_wanted(const char *name, const char *what, bool can, const char *why, void *user)
+{
+    struct wanted_backend *wanted = user;
+    (void)what;
+    if (strcmp(name, wanted->name) != 0)
+        return;
+    wanted->known = true;
+    wanted->can = can;
+    snprintf(wanted->why, sizeof wanted->why, "%s", why);
+}
+
+/* A counter backend that the plan names and that cannot count here would make every row an error: say it first. */
+static bool check_counters(const struct plan *plan, struct fault *f)
+{
+    struct wanted_backend wanted = {.name = ""};
+    for (size_t b = 0; b < plan->blocks; b++) {
+        const char *name = block_option(&plan->block[b], "counters");
+        if (!*name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 || strcmp(name, wanted.name) == 0)
+            continue;
+        wanted = (struct wanted_backend){.name = name};
+        counters_survey(take_wanted, &wanted);
+        if (!wanted.known || !wanted.can)
+            return fault_set(f, AK_ENVIRONMENT, "counters %s: %s; nothing was run", name,
+                             wanted.known ? wanted.why : "not known here");
     }
     return true;
 }
@@ -253,7 +288,8 @@ static int cmd_run(int argc, char **argv)
     child_watch_interrupts();
     suite = (struct suite){0};
     bool good = read_options(&words, argc, argv, &o, &fault) && suite_open(&suite, o.registry, &fault) &&
-                make_plan(&suite, &o, &sweep, &plan, &fault) && find_allocators(&suite, &plan, &fault);
+                make_plan(&suite, &o, &sweep, &plan, &fault) && find_allocators(&suite, &plan, &fault) &&
+                check_counters(&plan, &fault);
     if (!good)
         code = fault_print(&fault);
     else if (o.dry_run) {

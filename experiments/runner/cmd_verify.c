@@ -460,6 +460,14 @@ static bool verify_folder(struct verify *v, struct fault *f)
     return true;
 }
 
+static size_t count_ok(const struct verify *v)
+{
+    size_t ok = 0;
+    for (size_t i = 0; i < v->runs.rows; i++)
+        ok += strcmp(field(&v->runs.row[i], "status"), "ok") == 0;
+    return ok;
+}
+
 static int cmd_verify(int argc, char **argv)
 {
     struct verify v = {0};
@@ -476,8 +484,8 @@ static int cmd_verify(int argc, char **argv)
     if (!good || !verify_folder(&v, &fault)) {
         code = fault_print(&fault);
     } else {
-        printf("%s: %zu rows, %zu planned, %zu violation%s\n", v.folder, v.runs.rows, v.plan.rows, v.found,
-               v.found == 1 ? "" : "s");
+        printf("%s: %zu rows (%zu ok), %zu planned, %zu violation%s\n", v.folder, v.runs.rows, count_ok(&v), v.plan.rows,
+               v.found, v.found == 1 ? "" : "s");
         code = v.found ? AK_FAILED : AK_DONE;
     }
     json_decref(v.meta);

@@ -28,7 +28,8 @@
 #define METRICS_MAX      128u
 #define SETTLE_NAP_NS    50000000
 #define SETTLE_CALLS     2000u
-#define SETTLE_BYTES     64u
+#define SETTLE_SMALL     64u
+#define SETTLE_LARGE     65536u
 
 struct launch launch;
 
@@ -243,7 +244,7 @@ static void stack_prefault(void)
 }
 
 /* Wait --settle-ms with a little activity: allocators without a thread of their own give memory back only when they are
- * called, some no more than once in a thousand calls. */
+ * called, some no more than once in a thousand calls that a thread's cache did not serve: hence the second size. */
 static void settle(struct ctx *c)
 {
     static const struct timespec nap = { 0, SETTLE_NAP_NS };
@@ -251,7 +252,7 @@ static void settle(struct ctx *c)
 
     while (clock_raw_ns() < end) {
         for (unsigned i = 0; i < SETTLE_CALLS; i++)
-            c->free(c->malloc(SETTLE_BYTES));
+            c->free(c->malloc(i % 2 ? SETTLE_SMALL : SETTLE_LARGE));
         nanosleep(&nap, NULL);
     }
 }

@@ -138,7 +138,7 @@ memory_comes_back() { # jemalloc gives dirty pages back with time, and only when
   preload=
   peak=$(column rss_peak_bytes) base=$(column rss_baseline_bytes) end=$(column rss_end_bytes)
   echo "peak $peak, baseline $base, end $end"
-  [ $((end - base)) -lt $(((peak - base) * 3 / 4)) ]
+  [ $((end - base)) -lt $(((peak - base) / 2)) ]
 }
 if [ -n "$(library libjemalloc.so.2)" ]; then
   check "settling lets an allocator give memory back" memory_comes_back
