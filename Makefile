@@ -141,7 +141,7 @@ AK := $(B)/bin/ak
 comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
-PIPELINE := paper contention fastpath falseshare remote latency
+PIPELINE := paper sensitivity contention fastpath falseshare remote latency
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
@@ -166,7 +166,7 @@ smoke: all ## the whole pipeline, small (under 1 minute once built)
 
 .PHONY: sweep
 sweep: all ## a sweep: SWEEP=contention THREADS="1 2 4" ALLOCATORS="glibc tlfl" OUT=results/x
-	$(AK) run $(SWEEP) --preset $(PRESET) --threads $(call commas,$(THREADS)) --allocators $(call commas,$(ALLOCATORS)) --out $(OUT)
+	$(AK) run $(SWEEP) --preset $(PRESET) --threads $(call commas,$(THREADS)) --allocators $(call commas,$(ALLOCATORS)) --out $(OUT) $(if $(wildcard $(OUT)/runs.csv),--resume)
 
 .PHONY: fit figures paper
 fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv

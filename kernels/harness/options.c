@@ -297,7 +297,11 @@ void options_print_help(void)
             printf("\noptions of every kernel:\n");
         if (i == COMMON)
             printf("\noptions of %s:\n", kernel.name);
-        printf("  --%-14s %s%s%s [%s]\n", p->name, p->what, p->words ? ": " : "", p->words ? p->words : "", p->fallback);
+        char name[64];
+        snprintf(name, sizeof name, "%s", p->name);
+        for (char *c = name; *c != '\0'; c++)
+            *c = *c == '_' ? '-' : *c;
+        printf("  --%-14s %s%s%s [%s]\n", name, p->what, p->words ? ": " : "", p->words ? p->words : "", p->fallback);
     }
     printf("\nflags:\n");
     for (unsigned i = 0; i < FLAGS; i++)
