@@ -168,6 +168,10 @@ smoke: all ## the whole pipeline, small (under 1 minute once built)
 sweep: all ## a sweep: SWEEP=contention THREADS="1 2 4" ALLOCATORS="glibc tlfl" OUT=results/x
 	$(AK) run $(SWEEP) --preset $(PRESET) --threads $(call commas,$(THREADS)) --allocators $(call commas,$(ALLOCATORS)) --out $(OUT) $(if $(wildcard $(OUT)/runs.csv),--resume)
 
+.PHONY: bench-overhead
+bench-overhead: all ## what each kernel costs by itself, with a stub for the allocator
+	@BUILD=$(B) experiments/overhead.sh
+
 .PHONY: fit figures paper
 fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv
 	@Rscript analysis/fit.R $(RESULTS) paper/generated

@@ -169,7 +169,8 @@ static void take_backend(const char *name, const char *what, bool can, const cha
     if (strcmp(name, "none") == 0)
         return;
     snprintf(area, sizeof area, "counters: %s", name);
-    add(d, area, can ? CAN : CANNOT, can ? "" : why, "", can ? "%s can count" : "%s cannot count", name);
+    add(d, area, !can ? CANNOT : *why ? LIMITED : CAN, why, "",
+        !can ? "%s cannot count" : *why ? "%s can count some events" : "%s can count", name);
 }
 
 /* True if the kernel shows a processor's PMU: an event source of type PERF_TYPE_RAW, or one for each kind

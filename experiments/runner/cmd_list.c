@@ -132,11 +132,13 @@ static void print_topic(const struct topic *topic, const json_t *list)
     {
         const char *version = json_string_value(json_object_get(item, "version"));
         const char *trouble = json_string_value(json_object_get(item, "trouble"));
-        printf("  %-*s  %s%s%s%s%s%s%s\n", width, json_string_value(json_object_get(item, "name")),
+        const char *op = json_string_value(json_object_get(item, "op"));
+        bool plain = !op || strcmp(op, "one malloc/free cycle") == 0;
+        printf("  %-*s  %s%s%s%s%s%s%s%s%s\n", width, json_string_value(json_object_get(item, "name")),
                json_string_value(json_object_get(item, "what")), version && *version ? " (" : "",
                version ? version : "", version && *version ? ")" : "",
                trouble && *trouble ? " [not here: " : "", trouble ? trouble : "",
-               trouble && *trouble ? "]" : "");
+               trouble && *trouble ? "]" : "", plain ? "" : "; an op: ", plain ? "" : op);
     }
 }
 
