@@ -14,14 +14,24 @@ cell_key <- function(runs, columns) {
 #' Rows of a kernel from the first preferred sweep folder that has ok rows of it, else from any one folder.
 #' @param runs all rows
 #' @param kernel kernel name
-#' @param preferred folder names in order of preference
+#' @param preferred sweeps (or folders) by name, in order of preference
 #' @return rows of one folder (failed ones included); zero rows where there are none
 rows_of <- function(runs, kernel, preferred = character()) {
   own <- runs[runs$kernel %in% kernel, , drop = FALSE]
-  have <- unique(ok_rows(own)$folder)
-  chosen <- c(intersect(preferred, have), sort(have))
-  if (length(chosen) == 0) chosen <- c(intersect(preferred, own$folder), sort(unique(own$folder)), NA)
+  have <- if (any(own$status %in% "ok")) ok_rows(own) else own
+  wanted <- lapply(preferred, function(name) {
+    c(sort(unique(have$folder[have$sweep %in% name])), sort(unique(have$folder[have$folder %in% name])))
+  })
+  chosen <- c(unlist(wanted), sort(unique(have$folder)), NA)
   own[own$folder %in% chosen[1], , drop = FALSE]
+}
+
+#' The sweep that rows of one folder come from, with the folder where it has another name.
+source_text <- function(rows) {
+  named <- unique(stats::na.omit(rows$sweep))
+  folder <- rows$folder[1]
+  if (length(named) == 0) return(paste("folder", folder))
+  if (identical(as.character(named), folder)) folder else paste0(paste(named, collapse = ", "), ", folder ", folder)
 }
 
 #' Keep the slice of the plan with the most ok rows: everything fixed except what the figure varies.

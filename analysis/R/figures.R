@@ -1,5 +1,5 @@
 # The figures' data. Each figure_NAME(...) returns list(files = name -> lines, launches = counts behind the points,
-# facts = named texts for the prose) or, where nothing was measured, list(reason).
+# caption = the sentences after its title, in LaTeX) or, where nothing was measured, list(reason).
 
 #' Nothing to draw.
 not_measured <- function(reason) list(reason = paste0("not measured here: ", reason), launches = integer())
@@ -67,13 +67,19 @@ spread_labels <- function(at, gap, low = -Inf, high = Inf) {
   placed[order(order)]
 }
 
-#' gnuplot labels at the right end of lines.
-#' @param y wanted places, as share 0..1 of the graph's height
+# From which distance between a line's end and its label the two are connected: shares of the graph.
+LEADER_FROM <- c(x = 0.08, y = 0.012)
+
+#' gnuplot labels at the right of lines; a thin leader connects a label with the line it was moved from.
+#' @param x,y ends of the lines, as shares 0..1 of the graph's width and height
 #' @param text labels, colour hex colours
-end_labels <- function(y, text, colour, gap = 0.055) {
+end_labels <- function(x, y, text, colour, gap = 0.055) {
   if (length(y) == 0) return(character())
   at <- spread_labels(y, gap, 0.01, 0.99)
-  sprintf("set label %s at graph 1.015, graph %.4f left front textcolor rgb '%s'", gnuplot_string(text), at, colour)
+  moved <- abs(at - y) > LEADER_FROM[["y"]] | x < 1 - LEADER_FROM[["x"]]
+  c(sprintf("set label %s at graph 1.05, graph %.4f left front textcolor rgb '%s'", gnuplot_string(text), at, colour),
+    sprintf("set arrow from graph %.4f, graph %.4f to graph 1.04, graph %.4f nohead front lc rgb '%s' lw 0.5 dt 1",
+            x, y, at, colour)[moved])
 }
 
 #' Share of the graph's height of a value.
@@ -89,13 +95,13 @@ log_limits <- function(x) {
 }
 
 #' Margin, in gnuplot's characters, that holds the longest of some labels.
-label_width <- function(text) max(nchar(text), 4) * 1.08 + 2
+label_width <- function(text) max(nchar(text), 4) * 1.08 + 4
 
 #' Factor that sets a series aside on a log axis, so that intervals at one place do not cover each other.
 dodge <- function(one, all, step = 1.014) step^(match(one, all) - (length(all) + 1) / 2)
 
 #' The same as a share of the figure's width.
-label_share <- function(text) max(nchar(text), 4) * 0.0105 + 0.025
+label_share <- function(text) max(nchar(text), 4) * 0.0105 + 0.035
 
 #' Tics of a log axis at 1-2-5 steps within limits; every step where they are few, else the decades.
 log_tics <- function(limits, axis) {
@@ -125,16 +131,17 @@ figure_throughput <- function(results, registry) {
     dat_block(own$threads * dodge(a, allocators), own$value, own$low, own$high)
   })
   last <- vapply(allocators, function(a) with(by[by$allocator == a, ], value[which.max(threads)]), 0)
-  labels <- end_labels(share_of(last, 0, y_high), allocator_label(registry, allocators),
-                       registry$colour[linetype_of(registry, allocators)])
   x_low <- min(x) / 1.15
   x_high <- max(x) * 1.15
+  end <- vapply(allocators, function(a) max(by$threads[by$allocator == a]), 0)
+  labels <- end_labels(share_of(end, x_low, x_high, TRUE), share_of(last, 0, y_high), allocator_label(registry, allocators),
+                       registry$colour[linetype_of(registry, allocators)])
   shade <- character()
   if (any(x > cpus)) {
     from <- if (any(x <= cpus)) sqrt(max(x[x <= cpus]) * min(x[x > cpus])) else x_low
     shade <- c(sprintf("set object rectangle from %g, graph 0 to graph 1, graph 1 behind fc rgb SHADE fs solid noborder", from),
                sprintf("set label %s at %g, graph 1.035 left textcolor rgb '#706a5a'",
-                       gnuplot_string(sprintf("oversubscribed: more threads than the %d CPUs", cpus)), from))
+                       gnuplot_string(paste("oversubscribed: more threads than the", plural(cpus, "CPU"))), from))
   }
   tics <- sprintf("set xtics (%s)", paste(sprintf("'%d' %d", x, x), collapse = ", "))
   list(files = list(
@@ -143,9 +150,26 @@ figure_throughput <- function(results, registry) {
                                    x_low = x_low, x_high = x_high, y_high = y_high,
                                    label_width = label_width(allocator_label(registry, allocators))),
     "throughput-labels.gp" = c(shade, tics, labels)
-  ), launches = by$launches, facts = c(Source = all$folder[1], Cpus = count_text(cpus),
-                                       Failed = count_text(sum(slice$status != "ok")),
-                                       Cell = slice_text(rows)))
+  ), launches = by$launches, failed = sum(slice$status != "ok"), shaded = length(shade) > 0,
+  caption = throughput_caption(slice, by, length(shade) > 0))
+}
+
+throughput_caption <- function(slice, by, shaded) {
+  failed <- slice[slice$status != "ok", , drop = FALSE]
+  c(sample_text(slice),
+    if (shaded) sprintf("Shaded: with more threads than the %s they take turns.", plural(max(slice$cpus), "CPU")),
+    sprintf("Medians%s over %s a point.", with_intervals(by), launches_phrase(by$launches)),
+    if (nrow(failed) > 0) sprintf("Left out: %s (%s).", plural(nrow(failed), "launch that failed", "launches that failed"),
+                                  tex_escape(status_counts(failed))))
+}
+
+#' " and intervals" where some value has one.
+with_intervals <- function(by) if (any(is.finite(by$low))) " and intervals" else ""
+
+#' "Sweep paper; 16 to 64 B; ...": where rows come from and what was held fixed.
+sample_text <- function(rows, ...) {
+  held <- slice_text(ok_rows(rows))
+  tex_escape(paste0("Sweep ", paste(c(source_text(rows), ..., held[nzchar(held)]), collapse = "; "), "."))
 }
 
 #' What was held fixed in a slice, in words.
@@ -204,8 +228,22 @@ figure_latency <- function(results, registry) {
                                 lt_of = linetype_of(registry, allocators), y_low = limits[1], y_high = limits[2],
                                 label_share = label_share(allocator_label(registry, allocators)))
   ), labels), launches = unlist(lapply(panels, `[[`, "launches")),
-  facts = c(Source = all$folder[1], Cell = slice_text(rows),
-            Overhead = number_text(stats::median(rows$clock_overhead_ns, na.rm = TRUE))))
+  caption = latency_caption(rows, panels, any(grepl("rectangle", unlist(labels)))))
+}
+
+latency_caption <- function(rows, panels, shaded) {
+  overhead <- number_text(stats::median(rows$clock_overhead_ns, na.rm = TRUE))
+  bars <- do.call(rbind, lapply(panels, function(p) do.call(rbind, p$bars)))
+  null <- unlist(lapply(panels, function(p) p$null$ns))
+  c(sample_text(rows),
+    sprintf("Curves: histograms merged over %s.", launches_phrase(unlist(lapply(panels, `[[`, "launches")))),
+    if (any(is.finite(bars$value))) {
+      sprintf("Points%s: medians of the launches' own quantiles%s.", if (any(is.finite(bars$low))) " and bars" else "",
+              if (any(is.finite(bars$low))) " with intervals" else "")
+    },
+    if (!is.na(overhead)) sprintf("Median clock overhead: %s ns%s.", overhead,
+                                  if (shaded) "; inside the shade quantiles are upper bounds" else ""),
+    if (any(is.finite(null))) "Dashed: the null kernel.")
 }
 
 #' Curves of one thread count.
@@ -226,37 +264,62 @@ latency_panel <- function(results, rows, allocators, null, n) {
        launches = vapply(by_allocator, nrow, 0L))
 }
 
-#' Places of the curve's axis at which some allocator has a quantile.
-any_finite <- function(panel) Reduce(`|`, lapply(panel$curves, function(curve) is.finite(curve$ns)))
+# Left end of a latency panel: its axis is -log10(1 - p).
+LATENCY_X_LOW <- 0.15
+
+#' Right end of a latency panel: the deepest percentile that some allocator has.
+latency_x_high <- function(panel) {
+  deepest <- function(one, y) max(c(1.05, one$x[is.finite(y)]))
+  max(vapply(panel$curves, function(one) deepest(one, one$ns), 0),
+      vapply(panel$bars, function(one) deepest(one, one$value), 0)) + 0.05
+}
 
 latency_labels <- function(panel, allocators, registry, limits) {
-  end <- vapply(c(panel$curves, list(panel$null)), function(c) {
-    ns <- c$ns[is.finite(c$ns)]
-    if (length(ns) == 0) NA_real_ else ns[length(ns)]
-  }, 0)
-  keep <- is.finite(end)
+  x_high <- latency_x_high(panel)
+  ends <- vapply(c(panel$curves, list(panel$null)), function(one) {
+    seen <- which(is.finite(one$ns) & one$x <= x_high)
+    if (length(seen) == 0) c(NA_real_, NA_real_) else c(one$x[max(seen)], one$ns[max(seen)])
+  }, c(0, 0))
+  keep <- is.finite(ends[2, ])
+  empty <- !any(is.finite(unlist(lapply(c(panel$curves, panel$bars), function(one) c(one$ns, one$value)))))
   text <- c(allocator_label(registry, allocators), "null")[keep]
   colour <- c(registry$colour[linetype_of(registry, allocators)], NULL_COLOUR)[keep]
   title <- sprintf("%d thread%s%s", panel$n, if (panel$n == 1) "" else "s",
                    if (panel$oversubscribed) ", oversubscribed" else "")
   bound <- OVERHEAD_FACTOR * panel$overhead
   c(sprintf("set title %s", gnuplot_string(title)),
-    sprintf("set xrange [0.15:%g]", max(c(1.05, panel$curves[[1]]$x[any_finite(panel)])) + 0.05),
+    sprintf("set xrange [%g:%g]", LATENCY_X_LOW, x_high),
+    if (empty) sprintf("set label %s at graph 0.5, graph 0.5 center front textcolor rgb '#202020'",
+                       gnuplot_string(sprintf("no quantile has %d samples beyond it", SAMPLES_BEYOND))),
     if (is.finite(bound) && bound > limits[1]) {
       sprintf("set object rectangle from graph 0, first %g to graph 1, first %g behind fc rgb SHADE fs solid noborder",
               limits[1], min(bound, limits[2]))
     },
-    end_labels(share_of(end[keep], limits[1], limits[2], TRUE), text, colour))
+    end_labels(share_of(ends[1, keep], LATENCY_X_LOW, x_high), share_of(ends[2, keep], limits[1], limits[2], TRUE),
+               text, colour))
 }
 
 # ---- T_metadata by size --------------------------------------------------------------------------
 
-figure_metadata <- function(fit, registry) {
+#' The variants a size panel shows, in their order.
+metadata_variants <- function(own) {
+  variants <- unique(c(intersect(c("pair", "lifo", "fifo"), own$variant), own$variant))
+  variants[seq_len(min(3, length(variants)))]
+}
+
+#' TRUE for the rows of T_metadata whose system time was split off: fit.csv has their T_os.
+os_apart <- function(own, fit) {
+  os <- fit[fit$term == "T_os" & is.finite(fit$size) & is.finite(fit$value), , drop = FALSE]
+  columns <- c("allocator", "variant", "size")
+  cell_key(own, columns) %in% cell_key(os, columns)
+}
+
+figure_metadata <- function(fit, registry, results) {
   own <- fit$fit[fit$fit$term == "T_metadata" & is.finite(fit$fit$value), , drop = FALSE]
   if (nrow(own) == 0) return(not_measured("no ok single-thread rows of the fastpath kernel"))
   own$variant[is.na(own$variant)] <- ""
-  variants <- unique(c(intersect(c("pair", "lifo", "fifo"), own$variant), own$variant))
-  variants <- variants[seq_len(min(3, length(variants)))]
+  own$apart <- os_apart(own, fit$fit)
+  variants <- metadata_variants(own)
   own <- own[own$variant %in% variants, ]
   allocators <- display_order(registry, unique(own$allocator))
   limits <- log_limits(c(own$value, own$low, own$high))
@@ -267,31 +330,78 @@ figure_metadata <- function(fit, registry) {
   blocks <- lapply(variants, function(v) {
     lapply(allocators, function(a) {
       one <- pick(v, a)
-      dat_block(one$size * dodge(a, allocators, 1.05), one$value, one$low, one$high)
+      dat_block(one$size * dodge(a, allocators, 1.05), one$value, one$low, one$high, as.numeric(one$apart))
     })
   })
-  labels <- lapply(seq_along(variants), function(k) {
-    last <- vapply(allocators, function(a) {
-      one <- pick(variants[k], a)
-      if (nrow(one) == 0) NA_real_ else one$value[nrow(one)]
-    }, 0)
-    keep <- is.finite(last)
-    c(sprintf("set title %s", gnuplot_string(variants[k])),
-      if (k == length(variants)) {
-        end_labels(share_of(last[keep], limits[1], limits[2], TRUE), allocator_label(registry, allocators[keep]),
-                   registry$colour[linetype_of(registry, allocators[keep])])
-      })
-  })
-  names(labels) <- sprintf("metadata-labels-%d.gp", seq_along(variants))
   sizes <- sort(unique(own$size))
+  # Labels stand right of the last panel; an allocator without a line in it says which panel it is in.
+  ends <- do.call(rbind, lapply(allocators, function(a) {
+    v <- variants[max(which(variants %in% own$variant[own$allocator == a]))]
+    one <- pick(v, a)
+    cbind(one[nrow(one), c("size", "value")], variant = v)
+  }))
+  elsewhere <- ends$variant != variants[length(variants)]
+  ends$text <- paste0(allocator_label(registry, allocators), ifelse(elsewhere, paste0(" (", ends$variant, ")"), ""))
+  ends$x <- ifelse(elsewhere, 1, share_of(ends$size, min(sizes) / 1.4, max(sizes) * 1.4, TRUE))
+  labels <- lapply(variants, function(v) sprintf("set title %s", gnuplot_string(v)))
+  labels[[length(variants)]] <- c(labels[[length(variants)]],
+                                  end_labels(ends$x, share_of(ends$value, limits[1], limits[2], TRUE), ends$text,
+                                             registry$colour[linetype_of(registry, allocators)]))
+  names(labels) <- sprintf("metadata-labels-%d.gp", seq_along(variants))
   list(files = c(list(
     "metadata.dat" = unlist(blocks),
     "metadata-vars.gp" = gp_vars(series = length(allocators), panels = length(variants), x_low = min(sizes) / 1.4,
                                  x_high = max(sizes) * 1.4, y_low = limits[1], y_high = limits[2],
                                  lt_of = linetype_of(registry, allocators),
-                                 label_share = label_share(allocator_label(registry, allocators))),
+                                 label_share = label_share(ends$text)),
     "metadata-tics.gp" = size_tics(sizes), "metadata-ytics.gp" = log_tics(limits, "y")
-  ), labels), launches = own$launches, facts = c(Source = own$source_sweep[1], Heap = METADATA_HEAP))
+  ), labels), launches = own$launches, caption = metadata_caption(own, fit$fit, registry, metadata_rows(results$runs)))
+}
+
+metadata_caption <- function(own, fit, registry, rows) {
+  heap <- unique(stats::na.omit(rows$heap_state))
+  shown <- c(pair = "pair: each block freed at once", lifo = "lifo: batches freed newest first",
+             fifo = "fifo: batches freed oldest first")
+  shown <- shown[intersect(names(shown), own$variant)]
+  floor <- paste(OS_RESOLVED_NS / 1e6, "ms")
+  system <- if (all(own$apart)) "System time is left out."
+            else if (!any(own$apart)) paste0("System time is inside every point (hollow): no pass was of ", floor,
+                                             ", which splitting it off takes.")
+            else paste0("System time is left out at full points; at hollow ones (", sum(!own$apart), " of ", nrow(own),
+                        ") it is inside, since their passes were under ", floor, ", too short to split it off.")
+  c(tex_escape(paste0("Sweep ", own$source_sweep[1], if (length(heap) > 0) paste0("; heap state ", and_list(heap)), ".")),
+    "The loop is included.", system, if (length(shown) > 0) paste0("Panels: ", paste(shown, collapse = "; "), "."),
+    sprintf("Medians%s over %s a point.", with_intervals(own), launches_phrase(own$launches)),
+    bump_sentence(own, fit, registry))
+}
+
+FLOOR_ALLOCATOR <- "bump"
+
+#' Where bump, meant as the floor, lies above another allocator, and why; NULL where it does not.
+bump_sentence <- function(own, fit, registry) {
+  bump <- own[own$allocator == FLOOR_ALLOCATOR, , drop = FALSE]
+  over <- lapply(seq_len(nrow(bump)), function(i) {
+    others <- own[own$allocator != FLOOR_ALLOCATOR & own$variant == bump$variant[i] & own$size == bump$size[i], , drop = FALSE]
+    apart <- ifelse(is.finite(bump$low[i]) & is.finite(others$high), bump$low[i] > others$high, bump$value[i] > others$value)
+    others$allocator[apart]
+  })
+  above <- bump[lengths(over) > 0, , drop = FALSE]
+  if (nrow(above) == 0) return(NULL)
+  where <- vapply(unique(above$variant), function(v) {
+    sizes <- range(above$size[above$variant == v])
+    paste0(if (nzchar(v)) paste0(v, ", "), if (sizes[1] == sizes[2]) sizes[1] else paste(sizes, collapse = " to "), " B")
+  }, "")
+  faults <- fit[fit$term == "faults" & is.finite(fit$size) & fit$allocator == FLOOR_ALLOCATOR, , drop = FALSE]
+  columns <- c("variant", "size")
+  most <- max(c(0, faults$value[cell_key(faults, columns) %in% cell_key(above, columns)]), na.rm = TRUE)
+  label <- tex_escape(allocator_label(registry, FLOOR_ALLOCATOR))
+  why <- if (most == 0) "its blocks are never used again, so each is memory that no cache holds"
+         else if (all(above$apart)) "each block is fresh memory, and what its page faults cost outside system time is inside"
+         else "each block is fresh memory, and its page faults are inside"
+  paste0(label, ", which never frees, is no floor where it lies above another allocator's time (",
+         tex_escape(paste(where, collapse = "; ")), "; above ",
+         tex_escape(and_list(allocator_label(registry, display_order(registry, unique(unlist(over)))))), " somewhere): ", why,
+         if (most > 0) paste0(" (up to ", number_text(most), " faults an operation)"), ".")
 }
 
 #' Tics of a size axis: at most six, in B, KiB or MiB.
@@ -307,7 +417,7 @@ size_tics <- function(sizes) {
 FALSE_KERNELS <- c("false_active", "false_passive")
 
 #' Paired shared/private ratios of time an operation, at the largest thread count with a CPU for every thread.
-#' @return data.frame kernel, object, allocator, threads, oversubscribed, folder, value, low, high, launches; NULL
+#' @return data.frame kernel, object, allocator, threads, oversubscribed, source, value, low, high, launches; NULL
 #'   without rows
 false_sharing_ratios <- function(runs) {
   do.call(rbind, lapply(FALSE_KERNELS, function(kernel) {
@@ -327,7 +437,7 @@ false_sharing_ratios <- function(runs) {
       pairs <- pair_rows(shared, private, setdiff(CELL_COLUMNS, "variant"))
       ratio <- paired_ratio(shared$ns_per_op[pairs$a], private$ns_per_op[pairs$b])
       cbind(data.frame(kernel = kernel, object = own$object[1], allocator = own$allocator[1], threads = n,
-                       oversubscribed = !any(fits), folder = own$folder[1]), ratio)
+                       oversubscribed = !any(fits), source = source_text(own)), ratio)
     }))
   }))
 }
@@ -359,7 +469,7 @@ figure_falseshare <- function(results, registry) {
   labels <- lapply(seq_along(kernels), function(k) {
     n <- ratios$threads[ratios$kernel == kernels[k]][1]
     over <- ratios$oversubscribed[ratios$kernel == kernels[k]][1]
-    c(sprintf("set title %s", gnuplot_string(sprintf("%s, %d threads%s", kernels[k], n,
+    c(sprintf("set title %s", gnuplot_string(sprintf("%s, %s%s", kernels[k], plural(n, "thread"),
                                                      if (over) " (oversubscribed)" else ""))),
       row_tics(if (k == 1) allocator_label(registry, allocators) else rep("", length(allocators))))
   })
@@ -370,7 +480,11 @@ figure_falseshare <- function(results, registry) {
                                    x_high = limits[2], label_share = label_share(allocator_label(registry, allocators))),
     "falseshare-tics.gp" = log_tics(limits, "x")
   ), labels), launches = ratios$launches,
-  facts = c(Source = ratios$folder[1], Object = if (is.na(ratios$object[1])) "unknown size" else paste(ratios$object[1], "B")))
+  caption = c(tex_escape(paste0("Sweep ", and_list(unique(ratios$source)),
+                                if (!is.na(ratios$object[1])) paste0("; objects of ", ratios$object[1], " B"), ".")),
+              "The same allocations with writes to the blocks, over writes to private lines.",
+              sprintf("Paired ratios%s over %s.", with_intervals(ratios),
+                      launches_phrase(ratios$launches, "pair of launches", "pairs of launches"))))
 }
 
 #' y tics that name rows 1..n.
@@ -385,7 +499,7 @@ rss_intervals <- function(rows) {
   parts <- lapply(unique(rows$allocator), function(a) {
     own <- rows[rows$allocator == a, , drop = FALSE]
     cbind(allocator = a, internal = stats::median(own$internal_bytes, na.rm = TRUE),
-          median_interval(own$rss_overhead_bytes), folder = own$folder[1])
+          median_interval(own$rss_overhead_bytes))
   })
   do.call(rbind, parts)
 }
@@ -413,8 +527,10 @@ figure_rss <- function(results, registry) {
                             label_width = label_width(allocator_label(registry, allocators))),
     "rss-labels.gp" = row_tics(allocator_label(registry, allocators))
   ), launches = by$launches,
-  facts = c(Source = by$folder[1], Threads = count_text(rows$threads[1]), Cell = slice_text(rows),
-            Condition = if (over) "oversubscribed" else "a CPU for every thread"))
+  caption = c(sample_text(rows, paste0(plural(rows$threads[1], "thread"), ", ",
+                                       if (over) "oversubscribed" else "a CPU for every thread")),
+              sprintf("Medians over %s a bar%s.", launches_phrase(by$launches),
+                      if (any(is.finite(by$low))) ", interval of the total" else "")))
 }
 
 # ---- c2c -----------------------------------------------------------------------------------------
@@ -461,7 +577,17 @@ figure_c2c <- function(results, registry) {
     "c2c.dat" = unlist(blocks),
     "c2c-vars.gp" = gp_vars(panels = length(states), cpus = length(cpus), c_high = high),
     "c2c-tics.gp" = c(sprintf("set xtics (%s)", places), sprintf("set ytics (%s)", places))
-  ), labels), launches = length(unique(matrix$key)), facts = c(Source = sub("/[^/]*$", "", matrix$key[1])))
+  ), labels), launches = length(unique(matrix$key)), caption = c2c_caption(matrix, medians, results$runs))
+}
+
+c2c_caption <- function(matrix, medians, runs) {
+  hand <- medians[medians$state == "pingpong", , drop = FALSE]
+  c(tex_escape(paste0("Sweep ", source_text(runs[runs$folder %in% sub("/[^/]*$", "", matrix$key[1]), , drop = FALSE]), ".")),
+    sprintf("Medians over %s.", launches_phrase(length(unique(matrix$key)))),
+    if (nrow(hand) > 0 && !any(hand$from_cpu > hand$to_cpu)) {
+      paste("Pingpong hands the line there and back, one number for a pair of CPUs: its lower triangle repeats",
+            "the upper one and stays empty.")
+    })
 }
 
 # ---- the model -----------------------------------------------------------------------------------
@@ -475,12 +601,12 @@ figure_model <- function(fit, registry) {
   allocators <- display_order(registry, unique(model$allocator))
   model <- model[order(match(model$allocator, allocators), model$n), ]
   zero <- function(x) ifelse(is.na(x), 0, x)
-  # Without fastpath rows all of the single thread's time beyond the loop is unexplained.
-  model$gap <- ifelse(is.na(model$gap), model$single - zero(model$loop), model$gap)
-  edges <- apply(cbind(0, zero(model$loop), zero(model$metadata), zero(model$os), zero(model$gap),
-                       zero(model$residual)), 1, cumsum)
-  edges <- matrix(edges, nrow = 6)
-  all_high <- pmax(edges[6, ], model$measured, zero(model$high))
+  terms <- cbind(zero(model$loop), zero(model$metadata), zero(model$os), zero(model$gap), zero(model$residual))
+  # Where a term is not identifiable, what the known ones leave of the measured time belongs to no term.
+  unknown <- is.na(model$metadata) | is.na(model$gap) | is.na(model$residual)
+  not_split <- ifelse(unknown, model$measured - rowSums(terms), 0)
+  edges <- matrix(apply(cbind(0, terms, not_split), 1, cumsum), nrow = 7)
+  all_high <- pmax(edges[7, ], model$measured, zero(model$high))
   high <- min(max(all_high), MODEL_CLIP * stats::median(all_high)) * 1.05
   low <- min(0, edges, na.rm = TRUE)
   text <- sprintf("%s, %d", allocator_label(registry, model$allocator), model$n)
@@ -490,11 +616,19 @@ figure_model <- function(fit, registry) {
                     gnuplot_string(paste("to", number_text(model$measured[clipped]))), clipped)
   list(files = list(
     "model.dat" = dat_block(seq_len(nrow(model)), edges[1, ], edges[2, ], edges[3, ], edges[4, ], edges[5, ], edges[6, ],
-                            model$measured, ifelse(is.na(model$low), model$measured, model$low),
+                            edges[7, ], model$measured, ifelse(is.na(model$low), model$measured, model$low),
                             ifelse(is.na(model$high), model$measured, model$high)),
-    "model-vars.gp" = gp_vars(rows = nrow(model), x_low = low, x_high = high, label_width = label_width(text)),
+    "model-vars.gp" = gp_vars(rows = nrow(model), x_low = low, x_high = high, label_width = label_width(text),
+                             not_split = as.numeric(any(unknown))),
     "model-labels.gp" = c(row_tics(text), if (length(clipped) > 0) beyond)
-  ), launches = model$launches, facts = character())
+  ), launches = model$launches, caption = model_caption(model, unknown, edges))
+}
+
+model_caption <- function(model, unknown, edges) {
+  c("A bar an allocator and thread count; a number behind the name is that of its threads.",
+    if (any(diff(edges) < 0)) "A negative term runs backwards.",
+    if (any(unknown)) "Not split: measured time that these data cannot divide among the terms.",
+    sprintf("Points%s: measured, over %s.", with_intervals(model), launches_phrase(model$launches)))
 }
 
 # ---- drawing -------------------------------------------------------------------------------------
@@ -504,7 +638,7 @@ FIGURE_NAMES <- c("throughput", "latency", "metadata", "falseshare", "rss", "c2c
 #' Data of every figure.
 all_figures <- function(results, fit, registry) {
   list(throughput = figure_throughput(results, registry), latency = figure_latency(results, registry),
-       metadata = figure_metadata(fit, registry), falseshare = figure_falseshare(results, registry),
+       metadata = figure_metadata(fit, registry, results), falseshare = figure_falseshare(results, registry),
        rss = figure_rss(results, registry), c2c = figure_c2c(results, registry), model = figure_model(fit, registry))
 }
 
@@ -520,17 +654,19 @@ macro_part <- function(name) {
   gsub("(^|(?<=Two))([a-z])", "\\U\\2", name, perl = TRUE)
 }
 
-#' Macros of a figure: launches behind its points and the facts its caption states.
-figure_macros <- function(name, figure, fact_names) {
-  facts <- vapply(fact_names, function(fact) if (fact %in% names(figure$facts)) figure$facts[[fact]] else NA_character_, "")
-  facts[is.na(facts)] <- if (is.null(figure$reason)) "not recorded" else "not measured here"
-  names <- paste0("fig", macro_part(name), c("Launches", fact_names))
-  stats::setNames(c(launches_text(figure$launches), tex_escape(facts)), names)
-}
+# What each figure shows, the beginning of its caption.
+FIGURE_TITLES <- c(throughput = "Throughput of the random workload by threads", latency = "Latency of one malloc by percentile",
+                   metadata = "$T_{\\mathrm{metadata}}$: time of a malloc and a free by size on one thread",
+                   falseshare = "Slow-down by false sharing",
+                   rss = "Resident memory beyond live bytes and harness",
+                   c2c = "One cache line fetched from another CPU, in ns, by its state there",
+                   model = "The terms stacked against the measured time of the random workload")
 
-FIGURE_FACTS <- list(throughput = c("Source", "Cpus", "Failed", "Cell"), latency = c("Source", "Cell", "Overhead"),
-                     metadata = c("Source", "Heap"), falseshare = c("Source", "Object"),
-                     rss = c("Source", "Threads", "Cell", "Condition"), c2c = "Source", model = character())
+#' A caption: the title and, where something was measured, the sentences that belong to it.
+#' @param item a figure or table
+caption_tex <- function(title, item) {
+  paste(c(paste0(title, "."), if (is.null(item$reason)) item$caption else "Not measured here."), collapse = " ")
+}
 
 #' Write and draw every figure.
 #' @param plots folder of the .gp files
@@ -546,7 +682,7 @@ write_figures <- function(figures, registry, plots, out) {
       for (format in c("pdf", "svg")) draw(name, format, plots, out)
     }
     write_lines(figure_tex(name, figure), file.path(out, paste0("fig-", name, ".tex")))
-    macros <- c(macros, figure_macros(name, figure, FIGURE_FACTS[[name]]))
+    macros[paste0("capFig", macro_part(name))] <- caption_tex(FIGURE_TITLES[[name]], figure)
   }
   write_lines(macro_lines(macros), file.path(out, "figure-macros.tex"))
 }

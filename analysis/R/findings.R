@@ -1,19 +1,49 @@
-# What the results section says in words: who leads and who trails, each with its interval.
+# What the results section says in words: whole paragraphs, each worded for what the data hold. A name leads only where
+# the intervals tell it from the others.
 
-#' "tlfl (117 [116, 118] Mop/s)"
-named_value <- function(row, registry, unit, scale = 1) {
-  row[c("value", "low", "high")] <- row[c("value", "low", "high")] * scale
-  paste0(tex_escape(allocator_label(registry, row$allocator)), " (", number_text(row$value), " ", interval_tex(row),
-         if (nzchar(unit)) " ", unit, ")")
+#' "117 [116, 118] Mop/s", "117 Mop/s, n<6".
+value_words <- function(row, unit, scale = 1, overhead = NA) {
+  columns <- c("value", "low", "high")
+  row[columns] <- row[columns] * scale
+  value <- if (is.na(overhead)) tex_number(row$value) else latency_tex(row$value, overhead)
+  unit <- if (nzchar(unit)) paste0(" ", unit)
+  if (is.na(row$low)) return(paste0(value, unit, ", ", few_tex()))
+  paste0(value, " ", interval_tex(row), unit)
 }
 
-#' The rows with the least and the greatest value.
-extremes <- function(by, registry, unit, scale = 1) {
-  by <- by[is.finite(by$value), , drop = FALSE]
-  if (is.null(by) || nrow(by) == 0) return(c(least = NA_character_, most = NA_character_))
-  c(least = named_value(by[which.min(by$value), ], registry, unit, scale),
-    most = named_value(by[which.max(by$value), ], registry, unit, scale))
+#' TRUE where the data tell two allocators apart.
+#' @param a,b rows of group_intervals
+#' @param ratio interval of a / b over paired launches, NULL where there are no pairs
+separable <- function(a, b, ratio = NULL) {
+  if (!is.null(ratio) && is.finite(ratio$low)) return(ratio$low > 1 || ratio$high < 1)
+  isTRUE(a$low > b$high || a$high < b$low)
 }
+
+#' The first of some allocators, with its value and those it cannot be told from.
+#' @param by group_intervals by allocator; every value finite
+#' @param first row number of the one that leads (or trails)
+#' @param ratio function(a, b): paired interval, or NULL
+superlative <- function(by, first, registry, words, ratio = function(a, b) NULL) {
+  others <- setdiff(seq_len(nrow(by)), first)
+  same <- Filter(function(i) !separable(by[first, ], by[i, ], ratio(by$allocator[first], by$allocator[i])), others)
+  label <- function(i) tex_escape(allocator_label(registry, by$allocator[i]))
+  paste0(label(first), " (", words(by[first, ]), ")",
+         if (length(same) == length(others) && length(others) > 1) ", not separable from any other"
+         else if (length(same) > 0) paste0(", not separable from ", and_list(label(same[order(by$value[same])]))))
+}
+
+#' "the highest X is that of A (...), the lowest that of B (...)".
+#' @param what "the highest throughput of the random workload"; @param other "the lowest"
+leader_words <- function(by, first, last, what, other, registry, words, ratio = function(a, b) NULL) {
+  if (nrow(by) == 1) {
+    return(paste0("only ", tex_escape(allocator_label(registry, by$allocator)), " was measured (", words(by), ")"))
+  }
+  paste0(what, " is that of ", superlative(by, first, registry, words, ratio), "; ", other, " is that of ",
+         superlative(by, last, registry, words, ratio))
+}
+
+#' Rows of an interval table that have a value.
+with_value <- function(by) if (is.null(by)) NULL else by[is.finite(by$value), , drop = FALSE]
 
 #' Churn rows at the largest thread count with a CPU for every thread.
 full_speed_rows <- function(rows) {
@@ -23,27 +53,100 @@ full_speed_rows <- function(rows) {
   rows
 }
 
+#' Paired ratios of a column among rows; NULL where a value is not positive, of which there is no ratio.
+ratio_among <- function(rows, column) {
+  function(a, b) {
+    values <- rows[[column]][rows$allocator %in% c(a, b)]
+    if (any(values <= 0, na.rm = TRUE)) NULL else allocator_ratio(rows, a, b, column)
+  }
+}
+
+throughput_paragraph <- function(results, registry, figure) {
+  rows <- full_speed_rows(pick_slice(rows_of(results$runs, "churn", c("contention", "paper"))))
+  by <- with_value(group_intervals(rows, "allocator", "ops_per_s"))
+  shade <- if (isTRUE(figure$shaded)) {
+    paste("To the right of the shaded edge in Figure~\\ref{fig:throughput} the curves say how an allocator bears being",
+          "descheduled, not how it scales.")
+  }
+  if (is.null(by) || nrow(by) == 0) {
+    return(paste(c("The random workload was not measured here with a CPU for every thread.", shade), collapse = " "))
+  }
+  words <- function(row) value_words(row, "Mop/s", 1e-6)
+  said <- leader_words(by, which.max(by$value), which.min(by$value), "the highest throughput of the random workload",
+                       "the lowest", registry, words, ratio_among(rows, "ops_per_s"))
+  pair <- allocator_ratio(rows, PUBLISHED_PAIR[1], PUBLISHED_PAIR[2], "ops_per_s")
+  paste(c(sprintf("At the largest measured thread count with a CPU for every thread, %s, %s.", count_text(rows$threads[1]), said),
+          if (is.finite(pair$value)) {
+            sprintf("Mimalloc over jemalloc is %s %s%s.", number_text(pair$value), interval_tex(pair),
+                    if (isTRUE(pair$low <= 1 && pair$high >= 1)) ", a tie within the interval" else "")
+          }, shade), collapse = " ")
+}
+
+latency_paragraph <- function(results, registry) {
+  rows <- full_speed_rows(latency_rows(results$runs))
+  by <- with_value(group_intervals(rows, "allocator", "lat_p99_ns"))
+  if (is.null(by) || nrow(by) == 0) {
+    return("No p99 of a malloc was measured here in enough samples with a CPU for every thread.")
+  }
+  overhead <- stats::median(rows$clock_overhead_ns, na.rm = TRUE)
+  words <- function(row) value_words(row, "ns", overhead = overhead)
+  said <- leader_words(by, which.min(by$value), which.max(by$value), "the shortest p99 of a malloc", "the longest", registry,
+                       words, ratio_among(rows, "lat_p99_ns"))
+  paste0("With ", plural(rows$threads[1], "thread"), ", ", said, " (Figure~\\ref{fig:latency}, Table~\\ref{tab:latency}). ",
+         "What lies near the null kernel's curve is the clock's and the machine's, not the allocator's.")
+}
+
+bookkeeping_paragraph <- function(figure) {
+  if (!is.null(figure$reason)) return("The bookkeeping by size, with nothing in the way, was not measured here.")
+  "The bookkeeping by size, with nothing in the way, is in Figure~\\ref{fig:metadata}."
+}
+
+#' A ratio of shared over private lines, and what it means: slower, faster, or neither within the interval.
+sharing_words <- function(row) {
+  value <- paste0(number_text(row$value), if (is.na(row$low)) paste0(", ", few_tex()) else paste0(" ", interval_tex(row)))
+  if (is.na(row$low)) return(value)
+  paste0(value, if (row$low > 1) ": a slow-down" else if (row$high < 1) ": a speed-up" else ": no difference within the interval")
+}
+
+sharing_paragraph <- function(results, registry) {
+  all <- with_value(false_sharing_ratios(results$runs))
+  ratios <- smallest_object(all)
+  said <- if (is.null(ratios) || nrow(ratios) == 0) {
+    "What false sharing costs was not measured here."
+  } else {
+    sizes <- length(unique(all$object)) > 1
+    parts <- vapply(unique(ratios$kernel), function(kernel) {
+      own <- ratios[ratios$kernel == kernel, , drop = FALSE]
+      paste0("In ", tex_escape(kernel), ", ",
+             leader_words(own, which.max(own$value), which.min(own$value), "the largest ratio", "the smallest", registry,
+                          sharing_words))
+    }, "")
+    paste0("The time of writes to shared lines is given over that of writes to private ones. ", paste(parts, collapse = ". "),
+           " (Figure~\\ref{fig:falseshare}",
+           if (sizes) "; other object sizes in Table~\\ref{tab:sharing}", ").")
+  }
+  remote <- if (any(ok_rows(results$runs)$kernel %in% "remote_free")) {
+    "Blocks that another thread frees are in Table~\\ref{tab:remote}."
+  }
+  paste(c(said, remote), collapse = " ")
+}
+
+memory_paragraph <- function(results, registry) {
+  rows <- ok_rows(rows_of(results$runs, "churn", c("paper", "contention")))
+  rows <- rows[is.finite(rows$rss_overhead_bytes), , drop = FALSE]
+  if (nrow(rows) == 0) return("Resident memory was not measured here.")
+  rows <- pick_slice(rows[rows$threads == max(rows$threads), , drop = FALSE])
+  by <- with_value(group_intervals(rows, "allocator", "rss_overhead_bytes"))
+  said <- leader_words(by, which.min(by$value), which.max(by$value), "the least resident memory beyond live bytes", "the most",
+                       registry, function(row) value_words(row, "MB", 1e-6), ratio_among(rows, "rss_overhead_bytes"))
+  paste0("With ", plural(rows$threads[1], "thread"), if (any(rows$threads > rows$cpus)) " (oversubscribed)", ", ", said,
+         " (Figure~\\ref{fig:rss}).")
+}
+
 #' Macros of the results section.
-finding_macros <- function(results, registry) {
-  throughput <- full_speed_rows(pick_slice(rows_of(results$runs, "churn", c("contention", "paper"))))
-  rate <- extremes(group_intervals(throughput, "allocator", "ops_per_s"), registry, "Mop/s", 1e-6)
-  pair <- allocator_ratio(throughput, PUBLISHED_PAIR[1], PUBLISHED_PAIR[2], "ops_per_s")
-  latency <- full_speed_rows(latency_rows(results$runs))
-  tail <- extremes(group_intervals(latency, "allocator", "lat_p99_ns"), registry, "ns")
-  sharing <- extremes(smallest_object(false_sharing_ratios(results$runs)), registry, "times")
-  memory <- rows_of(results$runs, "churn", c("paper", "contention"))
-  memory <- ok_rows(memory)
-  memory <- memory[is.finite(memory$rss_overhead_bytes), , drop = FALSE]
-  if (nrow(memory) > 0) memory <- pick_slice(memory[memory$threads == max(memory$threads), , drop = FALSE])
-  rss <- extremes(group_intervals(memory, "allocator", "rss_overhead_bytes"), registry, "MB", 1e-6)
-  no_churn <- "no ok churn rows with a CPU for every thread"
-  c(findThreads = macro_value(if (nrow(throughput) > 0) count_text(throughput$threads[1]), no_churn),
-    findRateMost = macro_value(rate[["most"]], no_churn), findRateLeast = macro_value(rate[["least"]], no_churn),
-    findPair = macro_value(if (is.finite(pair$value)) paste(number_text(pair$value), interval_tex(pair)),
-                           "no paired launches of mimalloc and jemalloc"),
-    findTailLeast = macro_value(tail[["least"]], "too few latency samples"),
-    findTailMost = macro_value(tail[["most"]], "too few latency samples"),
-    findSharingLeast = macro_value(sharing[["least"]], "no pairs of shared and private rows"),
-    findSharingMost = macro_value(sharing[["most"]], "no pairs of shared and private rows"),
-    findRssLeast = macro_value(rss[["least"]], "no memory pass"), findRssMost = macro_value(rss[["most"]], "no memory pass"))
+finding_macros <- function(results, fit, registry) {
+  c(sayThroughput = throughput_paragraph(results, registry, figure_throughput(results, registry)),
+    sayLatency = latency_paragraph(results, registry),
+    sayBookkeeping = bookkeeping_paragraph(figure_metadata(fit, registry, results)),
+    saySharing = sharing_paragraph(results, registry), sayMemory = memory_paragraph(results, registry))
 }

@@ -12,6 +12,17 @@ number_text <- function(x, digits = 3) {
   }, "", USE.NAMES = FALSE)
 }
 
+#' "1 launch", "8 launches".
+plural <- function(n, one, many = paste0(one, "s")) paste(count_text(n), if (n == 1) one else many)
+
+#' "a", "a and b", "a, b and c"; with semicolons where a name holds a comma.
+and_list <- function(words) {
+  n <- length(words)
+  if (n < 2) return(paste(words))
+  if (any(grepl(",", words, fixed = TRUE))) return(paste0(paste(words[-n], collapse = "; "), "; and ", words[n]))
+  paste(paste(words[-n], collapse = ", "), "and", words[n])
+}
+
 #' A count, with thousands separated.
 count_text <- function(x) ifelse(is.na(x), NA_character_, formatC(x, format = "d", big.mark = ","))
 
@@ -38,10 +49,13 @@ published_text <- function(x) {
   }, "")
 }
 
+# What stands in place of an interval; the method section says what it means.
+few_tex <- function() paste0("n$<$", MIN_LAUNCHES)
+
 #' An interval as "[low, high]", "(n<6)" where there are too few launches, "" where there is no value.
 interval_tex <- function(interval) {
   ifelse(is.na(interval$value), "",
-         ifelse(is.na(interval$low), paste0("(n$=$", interval$launches, "$<$", MIN_LAUNCHES, ")"),
+         ifelse(is.na(interval$low), paste0("(", few_tex(), ")"),
                 paste0("[", tex_minus(bound_text(interval$low, interval)), ", ",
                    tex_minus(bound_text(interval$high, interval)), "]")))
 }
@@ -60,4 +74,10 @@ launches_text <- function(n) {
   if (length(n) == 0) return("0")
   if (min(n) == max(n)) return(count_text(min(n)))
   paste0(count_text(min(n)), "--", count_text(max(n)))
+}
+
+#' "n = 6--8 launches" of a caption.
+launches_phrase <- function(n, one = "launch", many = "launches") {
+  text <- launches_text(n)
+  paste("n =", text, if (text == "1") one else many)
 }

@@ -41,7 +41,7 @@ fit_row <- function(interval, allocator = "", term, variant = "", n = NA, size =
   if (is.null(interval)) interval <- median_interval(numeric())
   if (is.na(interval$value) && reason == "") reason <- "no ok rows"
   if (!is.na(interval$value) && is.na(interval$low)) {
-    reason <- paste0("no interval: ", interval$launches, " launches, fewer than ", MIN_LAUNCHES)
+    reason <- paste0("no interval: ", plural(interval$launches, "launch", "launches"), ", fewer than ", MIN_LAUNCHES)
   }
   data.frame(allocator = allocator, term = term, variant = variant, n = n, size = size, value = interval$value,
              unit = unit, low = interval$low, high = interval$high, launches = interval$launches,
@@ -75,11 +75,14 @@ fit_metadata <- function(runs) {
   rows$variant[is.na(rows$variant)] <- ""
   groups <- split(rows, list(rows$size_min, rows$variant, rows$allocator), drop = TRUE, lex.order = FALSE)
   one <- function(g, x, term) {
-    fit_row(median_interval(x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = g$folder[1])
+    fit_row(median_interval(x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = source_text(g))
   }
   do.call(rbind, lapply(unname(groups), function(g) {
     split <- os_resolved(g)
-    rbind(one(g, own_time(g, split), "T_metadata"), if (split) one(g, g$sys_ns_per_op, "T_os"))
+    faults <- one(g, g$faults_per_op, "faults")
+    faults$unit <- "1/op"
+    rbind(one(g, own_time(g, split), "T_metadata"), if (split) one(g, g$sys_ns_per_op, "T_os"),
+          if (is.finite(faults$value)) faults)
   }))
 }
 
@@ -98,7 +101,7 @@ fit_loop <- function(runs, folder) {
   }
   do.call(rbind, lapply(sort(unique(rows$threads)), function(n) {
     fit_row(median_interval(rows$ns_per_op[rows$threads == n]), term = "harness_loop", n = n,
-            source = rows$folder[1])
+            source = source_text(rows))
   }))
 }
 
@@ -116,7 +119,8 @@ fit_penalty <- function(results) {
   do.call(rbind, lapply(unname(groups), function(g) {
     per_launch <- tapply(g$ns, g$key, stats::median)
     fit_row(median_interval(as.numeric(per_launch)), term = "P_L3",
-            variant = paste(g$state[1], g$distance[1], sep = ", "), source = sub("/[^/]*$", "", g$key[1]))
+            variant = paste(g$state[1], g$distance[1], sep = ", "),
+            source = source_text(rows[rows$folder %in% sub("/[^/]*$", "", g$key[1]), , drop = FALSE]))
   }))
 }
 
@@ -129,7 +133,7 @@ fit_chase <- function(runs) {
   rows$pages <- ifelse(grepl("pages=", rows$params), sub(".*pages=([a-z]+).*", "\\1 pages", rows$params), "working set")
   groups <- split(rows, list(rows$set, rows$pages), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
-    fit_row(median_interval(g$ns_per_op), term = "chase", variant = g$pages[1], n = 1, size = g$set[1], source = g$folder[1])
+    fit_row(median_interval(g$ns_per_op), term = "chase", variant = g$pages[1], n = 1, size = g$set[1], source = source_text(g))
   }))
 }
 
@@ -163,7 +167,7 @@ mean_over_sizes <- function(sizes, cost, size_min, size_max, size_dist) {
 }
 
 #' The model's terms of the whole, by allocator and n.
-#' @return list(fit = rows of fit.csv, model = data.frame allocator, n, loop, metadata, gap, single, residual, os,
+#' @return list(folder, fit = rows of fit.csv, model = data.frame allocator, n, loop, metadata, gap, single, residual, os,
 #'   predicted, measured, low, high, launches, error): ns of thread time per operation; single is what one thread
 #'   takes without system time, scaled
 fit_whole <- function(runs) {
@@ -171,7 +175,7 @@ fit_whole <- function(runs) {
   usable <- fit_rows(rows)
   if (nrow(usable) == 0) {
     reason <- "not measured here: no ok churn rows at n <= cpus"
-    return(list(fit = rbind(no_number("T_os", reason), no_number("joint_residual", reason)), model = NULL))
+    return(list(folder = NA, fit = rbind(no_number("T_os", reason), no_number("joint_residual", reason)), model = NULL))
   }
   folder <- usable$folder[1]
   null <- null_rows(runs, folder)
@@ -180,13 +184,14 @@ fit_whole <- function(runs) {
   fast <- fast[fast$variant %in% METADATA_VARIANT, , drop = FALSE]
   parts <- lapply(unique(usable$allocator), function(allocator) {
     own <- usable[usable$allocator == allocator, , drop = FALSE]
-    whole_of_allocator(own, loop, fast[fast$allocator == allocator, , drop = FALSE], folder)
+    whole_of_allocator(own, loop, fast[fast$allocator == allocator, , drop = FALSE], source_text(usable))
   })
-  list(fit = do.call(rbind, lapply(parts, `[[`, "fit")), model = do.call(rbind, lapply(parts, `[[`, "model")))
+  list(folder = folder, fit = do.call(rbind, lapply(parts, `[[`, "fit")),
+       model = do.call(rbind, lapply(parts, `[[`, "model")))
 }
 
 #' One allocator's terms. Arguments as in fit_whole; `loop` gives the null kernel's launches at n threads.
-whole_of_allocator <- function(own, loop, fast, folder) {
+whole_of_allocator <- function(own, loop, fast, source) {
   name <- own$allocator[1]
   by_size <- vapply(split(fast, fast$size_min), function(g) stats::median(own_time(g, os_resolved(g))), 0)
   metadata <- mean_over_sizes(as.numeric(names(by_size)), as.numeric(by_size), own$size_min[1], own$size_max[1],
@@ -206,11 +211,11 @@ whole_of_allocator <- function(own, loop, fast, folder) {
     predicted <- metadata * scale + if (split) os$value else 0
     fit <- rbind(
       fit,
-      fit_row(whole, name, "T_alloc", n = n, source = folder),
-      fit_row(os, name, "T_os", n = n, source = folder, reason = if (split) "" else os_unknown()),
-      fit_row(median_interval(at$faults_per_op), name, "faults", n = n, unit = "1/op", source = folder),
-      if (n == 1) gap_row(name, own_time(one, split), metadata, folder),
-      if (n > 1) fit_row(residual$interval, name, "joint_residual", n = n, source = folder, reason = residual$reason)
+      fit_row(whole, name, "T_alloc", n = n, source = source),
+      fit_row(os, name, "T_os", n = n, source = source, reason = if (split) "" else os_unknown()),
+      fit_row(median_interval(at$faults_per_op), name, "faults", n = n, unit = "1/op", source = source),
+      if (n == 1) gap_row(name, own_time(one, split), metadata, source),
+      if (n > 1) fit_row(residual$interval, name, "joint_residual", n = n, source = source, reason = residual$reason)
     )
     model <- rbind(model, data.frame(
       allocator = name, n = n, loop = loop_one * scale,
@@ -237,12 +242,12 @@ residual_interval <- function(at, one, n, loop, split) {
 }
 
 #' single_thread_gap of one allocator, from the times of its single-thread launches.
-gap_row <- function(name, times, metadata, folder) {
+gap_row <- function(name, times, metadata, source) {
   if (is.na(metadata)) {
     return(no_number("single_thread_gap", "not identifiable here: no fastpath rows that cover churn's sizes",
-                     allocator = name, n = 1, source = folder))
+                     allocator = name, n = 1, source = source))
   }
-  fit_row(median_interval(times - metadata), name, "single_thread_gap", n = 1, source = folder)
+  fit_row(median_interval(times - metadata), name, "single_thread_gap", n = 1, source = source)
 }
 
 #' alpha and C_lock apart, where counters allow it; otherwise why not.
@@ -265,7 +270,7 @@ fit_coherence <- function(results) {
   counted$alpha <- (counted$hitm_local + ifelse(is.na(counted$hitm_remote), 0, counted$hitm_remote)) / counted$ops
   by <- group_intervals(counted, c("allocator", "threads"), "alpha")
   alpha <- do.call(rbind, lapply(seq_len(nrow(by)), function(i) {
-    fit_row(by[i, ], by$allocator[i], "alpha", n = by$threads[i], unit = "1/op", source = counted$folder[1])
+    fit_row(by[i, ], by$allocator[i], "alpha", n = by$threads[i], unit = "1/op", source = source_text(counted))
   }))
   rbind(alpha, no_number("C_lock", paste("not identifiable here: alpha counts the lock's own lines too;",
                                          "joint_residual holds both")), out)
@@ -293,8 +298,7 @@ held_out <- function(metadata) {
 fit_model <- function(results) {
   metadata <- fit_metadata(results$runs)
   whole <- fit_whole(results$runs)
-  source <- whole$fit$source_sweep[1]
-  fit <- rbind(metadata, fit_loop(results$runs, source), fit_penalty(results), fit_chase(results$runs), whole$fit,
+  fit <- rbind(metadata, fit_loop(results$runs, whole$folder), fit_penalty(results), fit_chase(results$runs), whole$fit,
                fit_coherence(results))
   rownames(fit) <- NULL
   list(fit = fit[FIT_COLUMNS], model = whole$model, held_out = held_out(metadata))

@@ -1,12 +1,5 @@
-# The macros of the prose: every number in the paper's text is one of these, or stands in a caption's.
-
-#' A value as macro text; a missing one becomes the reason, in words.
-macro_value <- function(text, reason) {
-  if (length(text) == 0 || is.na(text) || text == "") {
-    return(paste0("\\emph{(not measured here: ", tex_escape(reason), ")}"))
-  }
-  text
-}
+# The macros of the prose: every number in the paper's text is one of these, or stands in a caption's. A sentence that
+# hangs on the data is a macro as a whole, worded for data that are there, few or missing.
 
 #' Constants of the method, stated once in the code and repeated by the text.
 method_macros <- function() {
@@ -15,21 +8,60 @@ method_macros <- function() {
     samplesBeyond = count_text(SAMPLES_BEYOND), overheadFactor = count_text(OVERHEAD_FACTOR))
 }
 
-#' What the data hold.
+#' What the data hold, in sentences.
 data_macros <- function(results, claims) {
   runs <- results$runs
   ok <- ok_rows(runs)
-  cpus <- unique(stats::na.omit(ok$cpus))
-  c(nLaunches = count_text(nrow(runs)), nOk = count_text(nrow(ok)), nFailed = count_text(nrow(runs) - nrow(ok)),
-    nAllocators = count_text(length(unique(stats::na.omit(ok$allocator)))),
-    nKernels = count_text(length(unique(ok$kernel))), nSweeps = count_text(length(results$folders)),
-    nOversubscribed = count_text(sum(ok$oversubscribed %in% 1)),
-    nClaims = count_text(nrow(claims$claims)), nSources = count_text(length(unique(claims$claims$source))),
-    maxThreads = macro_value(if (nrow(ok) > 0) count_text(max(ok$threads)), "no ok rows"),
-    nCpus = macro_value(if (length(cpus) > 0) paste(sort(cpus), collapse = " or "), "no ok rows"),
-    maxSteal = macro_value(if (any(is.finite(ok$steal_ratio))) {
-      paste0(number_text(100 * max(ok$steal_ratio, na.rm = TRUE), 2), "\\,\\%")
-    }, "steal time is not recorded"))
+  c(nClaims = count_text(nrow(claims$claims)), nSources = count_text(length(unique(claims$claims$source))),
+    sayLaunches = launches_sentence(runs), sayMachine = machine_sentence(ok), sayMissing = missing_sentence(ok),
+    sayThreats = threat_items(results, claims))
+}
+
+#' The abstract's count of launches: "run over 5 allocators in 90 process launches, of which 2 did not end well".
+launches_sentence <- function(runs) {
+  if (nrow(runs) == 0) return("; no launch is recorded in the results at hand")
+  launched <- runs[!runs$status %in% NOT_LAUNCHED, , drop = FALSE]
+  bad <- sum(launched$status != "ok")
+  skipped <- nrow(runs) - nrow(launched)
+  paste0(", run over ", plural(length(unique(stats::na.omit(launched$allocator))), "allocator"), " in ",
+         plural(nrow(launched), "process launch", "process launches"),
+         if (bad == 0) paste0(", ", if (nrow(launched) > 1) "all of ", "which ended well") else paste0(", of which ", count_text(bad), " did not end well"),
+         if (skipped > 0) paste0(" (", count_text(skipped), " more could not be launched)"))
+}
+
+cpus_text <- function(ok) {
+  cpus <- sort(unique(stats::na.omit(ok$cpus)))
+  if (length(cpus) == 1) plural(cpus, "CPU") else paste(paste(cpus, collapse = " or "), "CPUs")
+}
+
+machine_sentence <- function(ok) {
+  if (nrow(ok) == 0) return("")
+  if (!any(ok$oversubscribed %in% 1)) return(paste0("The machine at hand has ", cpus_text(ok), "; no launch had more threads."))
+  paste0("The machine at hand has ", cpus_text(ok), ", so thread counts above that measure descheduling as well; such rows are ",
+         "shown and marked, and none of them enters the model or counts as a reproduction.")
+}
+
+missing_sentence <- function(ok) {
+  over <- sum(ok$oversubscribed %in% 1)
+  steal <- ok$steal_ratio[is.finite(ok$steal_ratio)]
+  paste(c(if (nrow(ok) > 0) paste0("Of the ", plural(nrow(ok), "launch", "launches"), " that ended well, ",
+                                   if (over == 0) "none" else count_text(over), " had more threads than CPUs."),
+          if (length(steal) > 0) paste0("The largest share of CPU time stolen by a hypervisor during a throughput pass was ",
+                                        number_text(100 * max(steal), 2), "\\,\\%.")
+          else "Time stolen by a hypervisor is not recorded in these data."), collapse = " ")
+}
+
+#' The threats that hang on what was measured, as LaTeX items.
+threat_items <- function(results, claims) {
+  ok <- ok_rows(results$runs)
+  if (nrow(ok) == 0) return("")
+  threads <- as.numeric(published_conditions(claims)$threads)
+  paste(c(if (max(ok$cpus, na.rm = TRUE) < threads) {
+    sprintf(paste("\\item \\textbf{Too few CPUs.} The published table has %s; here at most %s. What differs with more threads",
+                  "than CPUs is scheduling first and the allocator second."),
+            plural(threads, "thread"), if (max(ok$cpus) == 1) "one runs at once" else paste(max(ok$cpus), "run at once"))
+  }, paste("\\item \\textbf{Other versions.} Table~\\ref{tab:versions} lists what was run; the verdicts name every difference",
+           "from the published versions.")), collapse = " ")
 }
 
 #' The published numbers and conditions, from the claims data.
@@ -57,36 +89,40 @@ verdict_macros <- function(comparison) {
   words <- stats::setNames(verdicts$verdict, paste0("verdict", part[verdicts$claim]))
   counts <- table(factor(verdicts$verdict, VERDICTS))
   counts <- counts[counts > 0]
+  changed <- verdicts$metric[verdicts$depends %in% TRUE]
   sensitivity <- if (comparison$several) {
-    settings <- unique(comparison$details$setting)
-    changed <- verdicts$metric[verdicts$depends %in% TRUE]
-    paste0("It was measured in ", length(settings), " settings; ",
+    paste0("It was measured in ", length(unique(comparison$details$setting)), " settings; ",
            if (length(changed) == 0) "no verdict depends on it."
-           else paste0("verdicts that change with it or with the reading: ", paste(changed, collapse = ", "), "."))
+           else paste0("verdicts that change with it or with the reading: ", paste(changed, collapse = ", "), "."),
+           " Table~\\ref{tab:sensitivity} has the ratios.")
   } else {
     "The sensitivity to the live set was not measured in these data, so no verdict here is better than direction only."
   }
-  c(words, verdictCounts = tex_escape(paste(counts, names(counts), collapse = ", ")),
-    sensitivityText = tex_escape(sensitivity))
+  c(words, verdictCounts = tex_escape(paste(counts, names(counts), collapse = ", ")), saySensitivity = sensitivity,
+    sayConditions = if (comparison$several) "; the sensitivity above shows how much hangs on them" else "")
 }
 
-#' Numbers of the model.
+#' What the model says of held-out sizes and of the whole.
 model_macros <- function(fit) {
-  held <- fit$held_out$error
-  worst <- fit$model$error
+  held <- abs(fit$held_out$error)
+  error <- abs(fit$model$error[is.finite(fit$model$error)])
   percent <- function(x) paste0(number_text(100 * x, 2), "\\,\\%")
-  joint <- fit$fit[fit$fit$term == "joint_residual" & is.finite(fit$fit$value), ]
-  c(heldOutMedian = macro_value(if (length(held) > 0) percent(stats::median(abs(held))), "too few sizes of fastpath"),
-    heldOutWorst = macro_value(if (length(held) > 0) percent(max(abs(held))), "too few sizes of fastpath"),
-    heldOutPoints = count_text(length(held)),
-    modelMedianError = macro_value(if (any(is.finite(worst))) percent(stats::median(abs(worst), na.rm = TRUE)),
-                                   "no prediction of churn"),
-    jointCount = count_text(nrow(joint)))
+  gap <- any(fit$fit$term == "single_thread_gap" & is.finite(fit$fit$value))
+  said <- c(if (length(held) == 0) "Too few sizes of the fast path were measured here to hold any out."
+            else paste0("Leaving out every second size and interpolating it from its neighbours misses ",
+                        "$T_{\\mathrm{metadata}}$ by ", percent(stats::median(held)), " in the median and ", percent(max(held)),
+                        " at worst, over ", plural(length(held), "point"), "."),
+            if (length(error) == 0) "The whole workload cannot be predicted from the fast path in these data."
+            else paste0("The fast path alone predicts the whole workload (size mix and system time included) with a median ",
+                        "error of ", percent(stats::median(error)), " (Table~\\ref{tab:model}): the gap and the residual are ",
+                        "what it does not know."))
+  c(sayHeldOut = paste(said, collapse = " "),
+    sayGap = if (gap) " The single-thread gap shows what they leave out." else "")
 }
 
 #' All macros, by name.
 all_numbers <- function(results, fit, claims, registry) {
   c(method_macros(), data_macros(results, claims), published_macros(claims),
     verdict_macros(compare_published(results, claims)), model_macros(fit),
-    finding_macros(results, registry))
+    finding_macros(results, fit, registry))
 }

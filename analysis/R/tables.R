@@ -1,4 +1,5 @@
-# The paper's tables as LaTeX tabulars. Each table_NAME returns list(lines, launches) or list(reason, launches).
+# The paper's tables as LaTeX tabulars. Each table_NAME returns list(lines, launches, caption = the sentences after its
+# title) or list(reason, launches).
 
 #' A booktabs tabular.
 #' @param align column letters
@@ -17,6 +18,21 @@ tabular <- function(align, head, body, rules = integer()) {
 
 #' A cell that wraps.
 wrapped <- function(width) sprintf(">{\\raggedright\\arraybackslash}p{%s\\linewidth}", width)
+
+#' What the marks in a table mean, for its caption: only the marks that stand in it.
+mark_notes <- function(lines) {
+  has <- function(mark) any(grepl(mark, lines, fixed = TRUE))
+  c(if (has("dagger")) "Dagger: quantile of the launches' merged histograms, for want of samples in each.",
+    if (has("^{*}")) "Asterisk: more threads than CPUs.",
+    if (has("$\\le$")) sprintf("$\\le$: below %d times the clock's overhead.", OVERHEAD_FACTOR))
+}
+
+#' "Medians and intervals over n = 6 launches a cell."
+medians_over <- function(launches, lines, what = "") {
+  if (length(launches) == 0 || all(launches %in% c(0, NA))) return("No launch of ours stands beside them.")
+  sprintf("Medians%s over %s%s.", if (any(grepl("[0-9], .*\\]", lines))) " and intervals" else "", launches_phrase(launches),
+          what)
+}
 
 INTERVAL_HEAD <- paste0(100 * CONFIDENCE, "\\,\\% interval")
 READING_TEXT <- c(thread = "cycles per thread", total = "cycles in total")
@@ -54,7 +70,11 @@ table_published <- function(results, comparison, claims, registry) {
     }
   }
   head <- c("metric", "allocator", "published", "ours", INTERVAL_HEAD, "n")
-  list(lines = tabular("llrrrr", head, body, rules[-length(rules)]), launches = launches)
+  lines <- tabular("llrrrr", head, body, rules[-length(rules)])
+  list(lines = lines, launches = launches, caption = c(
+    if (any(launches > 0)) paste("Throughput stands in total and per thread, since the source does not say which it means;",
+                                 "intervals are of the total."),
+    medians_over(launches, lines, " a cell"), mark_notes(lines)))
 }
 
 #' A line that names a cell: its reading and setting.
@@ -100,7 +120,9 @@ table_verdicts <- function(comparison) {
   list(lines = tabular(paste0(wrapped(0.11), "rrr", wrapped(0.15), wrapped(0.36)),
                        c("claim", "published", "ours", "n", "verdict", "condition or reason"), body,
                        seq_len(nrow(verdicts) - 1)),
-       launches = verdicts$launches)
+       launches = verdicts$launches,
+       caption = if (all(verdicts$launches == 0)) "No paired launches."
+                 else paste0("Ours: ", launches_phrase(verdicts$launches, "paired launch", "paired launches"), "."))
 }
 
 #' The same ratios by live set (and lifetimes, touching): what the verdicts rest on.
@@ -117,7 +139,8 @@ table_sensitivity <- function(comparison) {
       ifelse(is.finite(own$value), paste(number_text(own$value), interval_tex(own)), "--"))
   })
   list(lines = tabular(paste0("l", wrapped(0.18), "rrrr"), c("reading", "live set", PUBLISHED_METRICS$metric), body),
-       launches = details$launches)
+       launches = details$launches,
+       caption = paste0("Each ratio: ", launches_phrase(details$launches, "paired launch", "paired launches"), "."))
 }
 
 LATENCY_COLUMNS <- c("lat_p50_ns", "lat_p99_ns", "lat_p999_ns", "lat_p9999_ns")
@@ -146,8 +169,10 @@ table_latency <- function(results, registry) {
     }
     rules <- c(rules, length(body))
   }
-  list(lines = tabular("rlrrrrr", c("threads", "allocator", "p50", "p99", "p99.9", "p99.99", "n"), body,
-                       rules[-length(rules)]), launches = launches)
+  lines <- tabular("rlrrrrr", c("threads", "allocator", "p50", "p99", "p99.9", "p99.99", "n"), body, rules[-length(rules)])
+  list(lines = lines, launches = launches, caption = c(
+    sprintf("Medians of the launches' quantiles%s; %s.", if (any(grepl("[0-9], .*\\]", lines))) " with intervals" else "",
+            launches_phrase(launches)), mark_notes(lines)))
 }
 
 latency_line <- function(results, own, n, allocator, registry) {
@@ -185,8 +210,9 @@ table_fit <- function(fit, registry) {
                              term("faults"), term("single_thread_gap"), term("joint_residual"))))
     }
   }
-  list(lines = tabular("lrrrrrr", c("allocator", "$n$", "$T_{\\mathrm{alloc}}$", "$T_{\\mathrm{os}}$", "faults/op", "gap",
-                                    "joint residual"), body), launches = own$launches)
+  lines <- tabular("lrrrrrr", c("allocator", "threads", "$T_{\\mathrm{alloc}}$", "$T_{\\mathrm{os}}$", "faults/op", "gap",
+                                "joint residual"), body)
+  list(lines = lines, launches = own$launches, caption = medians_over(own$launches, lines))
 }
 
 #' One line a term and reason; allocators are named where it is not the reason of all of them.
@@ -211,7 +237,7 @@ table_terms <- function(fit, registry) {
   body <- lapply(seq_len(nrow(machine)), function(i) {
     m <- machine[i, ]
     what <- paste(c(stats::na.omit(m$allocator), stats::na.omit(m$variant),
-                    if (is.finite(m$size)) fact_text("set_bytes", m$size) else if (is.finite(m$n)) paste0("n = ", m$n)),
+                    if (is.finite(m$size)) fact_text("set_bytes", m$size) else if (is.finite(m$n)) plural(m$n, "thread")),
                   collapse = ", ")
     c(term_tex(m$term), tex_escape(what), number_text(m$value), tex_escape(m$unit), interval_tex(m), m$launches)
   })
@@ -220,7 +246,8 @@ table_terms <- function(fit, registry) {
     c(term_tex(reasons$term[i]), sprintf("\\multicolumn{5}{p{0.72\\linewidth}}{%s}", tex_escape(reasons$reason[i])))
   }))
   list(lines = tabular(paste0("l", wrapped(0.3), "rlrr"), c("term", "of", "value", "unit", INTERVAL_HEAD, "n"), body),
-       launches = machine$launches)
+       launches = machine$launches,
+       caption = if (nrow(machine) > 0) sprintf("Values: %s.", launches_phrase(machine$launches)))
 }
 
 TERM_TEX <- c(T_metadata = "$T_{\\mathrm{metadata}}$", P_L3 = "$P_{\\mathrm{L3}}$", alpha = "$\\alpha$",
@@ -248,13 +275,15 @@ table_model <- function(fit, registry) {
         paste(number_text(own$measured[i]), interval_tex(data.frame(value = own$measured[i], low = own$low[i],
                                                                     high = own$high[i], launches = own$launches[i]))),
         percent(own$error[i]),
-        if (i == 1 && nrow(held) > 0) percent(stats::median(abs(held$error))) else " ",
-        if (i == 1 && nrow(held) > 0) percent(max(abs(held$error))) else " "
+        if (nrow(held) > 0) percent(stats::median(abs(held$error))) else "",
+        if (nrow(held) > 0) percent(max(abs(held$error))) else ""
       )))
     }
   }
-  head <- c("allocator", "$n$", "predicted", "measured", "error", "held-out median", "held-out worst")
-  list(lines = tabular("lrrrrrr", head, body), launches = model$launches)
+  head <- c("allocator", "threads", "predicted", "measured", "error", "held-out median", "held-out worst")
+  list(lines = tabular("lrrrrrr", head, body), launches = model$launches, caption = c(
+    if (nrow(fit$held_out) > 0) "Held out: errors at the sizes left out, of an allocator over all of them.",
+    sprintf("Measured: %s.", launches_phrase(model$launches))))
 }
 
 #' remote_free: time an operation by allocator and variant, at the largest n with a CPU for every thread.
@@ -280,9 +309,10 @@ table_remote <- function(results, registry) {
     c(tex_escape(allocator_label(registry, allocator)),
       vapply(intervals, function(i) if (is.na(i$value)) "" else paste(number_text(i$value), interval_tex(i)), ""))
   })
-  title <- paste0(n, " threads", if (!any(fits)) ", oversubscribed" else "")
+  title <- paste0(plural(n, "thread"), if (!any(fits)) ", oversubscribed" else "")
   head <- c(paste0("allocator (", title, ")"), tex_escape(ifelse(variants == "", "ns/op", variants)))
-  list(lines = tabular(paste0("l", strrep("r", length(variants))), head, body), launches = launches)
+  lines <- tabular(paste0("l", strrep("r", length(variants))), head, body)
+  list(lines = lines, launches = launches, caption = medians_over(launches, lines))
 }
 
 #' False sharing by object size: paired slow-down, and the share of lines that hold blocks of two threads.
@@ -304,7 +334,12 @@ table_sharing <- function(results, registry) {
     }, ""))
   })
   head <- paste0(tex_escape(columns$kernel), ifelse(is.na(columns$object), "", paste0(", ", columns$object, "\\,B")))
-  list(lines = tabular(paste0("l", strrep("r", nrow(columns))), c("allocator", head), body), launches = ratios$launches)
+  list(lines = tabular(paste0("l", strrep("r", nrow(columns))), c("allocator", head), body), launches = ratios$launches,
+       caption = c(
+         if (nrow(lines) > 0) paste("Behind the semicolon: the share of the blocks' cache lines that hold live blocks of two",
+                                    "threads, from the addresses alone."),
+         sprintf("Paired ratios%s over %s.", with_intervals(ratios),
+                 launches_phrase(ratios$launches, "pair of launches", "pairs of launches"))))
 }
 
 #' Median share of cache lines with live blocks of two threads, which the false-sharing kernels report.
@@ -322,7 +357,10 @@ shared_lines <- function(results, threads) {
   stats::aggregate(share ~ kernel + object + allocator, data = rows, FUN = stats::median)
 }
 
-#' Which library served each allocator, as the process itself said.
+OTHER_SERVED <- "wrong_allocator" # launched, but the library named did not serve
+NOT_LAUNCHED <- "skipped"
+
+#' Which library served each allocator, as the process itself said: of launches that ended well only.
 table_versions <- function(results, registry) {
   runs <- results$runs[!is.na(results$runs$allocator), , drop = FALSE]
   allocators <- display_order(registry, unique(runs$allocator))
@@ -335,11 +373,16 @@ table_versions <- function(results, registry) {
     c(tex_escape(allocator_label(registry, a)), tex_escape(shorten(words(ok$allocator_version), 28)),
       paste(tex_path(unique(stats::na.omit(basename(ok$allocator_path)))), collapse = ", "),
       paste(tex_path(substr(ids, 1, 12)), collapse = ", "),
-      as.character(nrow(ok)), as.character(nrow(own) - nrow(ok)))
+      count_text(c(nrow(ok), sum(!own$status %in% c("ok", OTHER_SERVED, NOT_LAUNCHED)), sum(own$status %in% OTHER_SERVED),
+                   sum(own$status %in% NOT_LAUNCHED))))
   })
-  list(lines = tabular(paste0("l", wrapped(0.2), wrapped(0.25), wrapped(0.14), "rr"),
-                       c("allocator", "version", "library", "build-id", "ok", "failed"), body),
-       launches = nrow(ok_rows(runs)))
+  list(lines = tabular(paste0("l", wrapped(0.2), wrapped(0.22), wrapped(0.14), "rrrr"),
+                       c("allocator", "version", "library", "build-id", "ok", "failed", "another", "not run"), body),
+       launches = nrow(ok_rows(runs)),
+       caption = c(sprintf("Version, library and build-id are of the %s.",
+                           plural(nrow(ok_rows(runs)), "launch that ended well (ok)", "launches that ended well (ok)")),
+                   if (any(runs$status %in% OTHER_SERVED)) "Another: launches that another library served; they stand for none.",
+                   if (any(runs$status %in% NOT_LAUNCHED)) "Not run: skipped before the launch."))
 }
 
 #' Launches by sweep folder and status: failures are shown, never dropped silently.
@@ -350,13 +393,13 @@ table_launches <- function(results) {
   body <- lapply(folders, function(folder) {
     own <- runs[runs$folder == folder, ]
     reasons <- sort(table(own$status_detail[own$status != "ok"]), decreasing = TRUE)
-    c(tex_escape(folder), tex_escape(paste(unique(own$kernel), collapse = ", ")), as.character(nrow(own)),
+    c(tex_escape(source_text(own)), tex_escape(paste(unique(own$kernel), collapse = ", ")), as.character(nrow(own)),
       as.character(sum(own$status == "ok")), tex_escape(status_counts(own)),
       if (length(reasons) > 0) tex_escape(shorten(names(reasons)[1], 90)) else "")
   })
-  list(lines = tabular(paste0("l", wrapped(0.2), "rr", wrapped(0.14), wrapped(0.28)),
+  list(lines = tabular(paste0(wrapped(0.12), wrapped(0.16), "rr", wrapped(0.14), wrapped(0.28)),
                        c("sweep", "kernels", "launches", "ok", "failed", "most frequent reason"), body),
-       launches = nrow(runs))
+       launches = nrow(runs), caption = sprintf("In all: %s.", launches_phrase(nrow(runs))))
 }
 
 # What of meta.json describes the machine in the paper: names of its facts, and what they are called.
@@ -394,7 +437,9 @@ table_machine <- function(results) {
   commit <- unique(unlist(lapply(results$meta, function(one) one$suite$git_commit)))
   cells <- c(cells, list(c("suite, commit",
                          if (length(commit) > 0) tex_path(substr(commit, 1, 12))[1] else "\\emph{not recorded}")))
-  list(lines = tabular(paste0("l", wrapped(0.6)), c("fact", "value"), cells), launches = nrow(results$runs))
+  list(lines = tabular(paste0("l", wrapped(0.6)), c("fact", "value"), cells), launches = nrow(results$runs),
+       caption = sprintf("Recorded with %s in %s.", launches_phrase(nrow(results$runs)),
+                         plural(length(results$folders), "folder")))
 }
 
 #' Every table by name.
@@ -408,6 +453,20 @@ all_tables <- function(results, fit, claims, registry) {
        launches = table_launches(results), machine = table_machine(results))
 }
 
+# What each table shows, the beginning of its caption.
+TABLE_TITLES <- c(published = "The published values and ours",
+                  verdicts = "Verdicts on the published ratios of mimalloc to jemalloc",
+                  sensitivity = "The ratio of mimalloc to jemalloc by live set", latency = "Latency of one malloc in ns",
+                  sharing = "Slow-down by false sharing and kernel",
+                  remote = "Blocks freed by another thread than their allocator's: ns of thread time a block, by pattern",
+                  terms = "Terms that belong to the machine, and terms that these data cannot give, with the reason",
+                  fit = "Terms by allocator, in ns of thread time an operation, where every thread has a CPU",
+                  model = paste("Prediction from $T_{\\mathrm{metadata}}$ and $T_{\\mathrm{os}}$ alone against measurement, in ns",
+                                "of thread time an operation"),
+                  machine = "The machine as recorded with the results",
+                  versions = "What served each allocator, as the process itself reported it",
+                  launches = "Launches by sweep and status")
+
 #' Write tab-NAME.tex for each table and the macros of their captions.
 write_tables <- function(tables, out) {
   macros <- character()
@@ -415,7 +474,7 @@ write_tables <- function(tables, out) {
     table <- tables[[name]]
     lines <- if (is.null(table$reason)) table$lines else sprintf("\\emph{%s}", tex_escape(table$reason))
     write_lines(lines, file.path(out, paste0("tab-", name, ".tex")))
-    macros[paste0("tab", macro_part(name), "Launches")] <- launches_text(table$launches)
+    macros[paste0("capTab", macro_part(name))] <- caption_tex(TABLE_TITLES[[name]], table)
   }
   write_lines(macro_lines(macros), file.path(out, "table-macros.tex"))
 }

@@ -28,7 +28,7 @@ verdict_ratio <- function(published, interval, conditions = character(), unmeasu
   if (!is.na(unmeasured)) return(answer(word, unmeasured))
   if (is.null(interval) || interval$launches == 0) return(answer("not yet measured", "no paired launches"))
   if (is.na(interval$low)) {
-    return(answer("not yet measured", paste0(interval$launches, " paired launches, fewer than ", MIN_LAUNCHES)))
+    return(answer("not yet measured", paste0(plural(interval$launches, "paired launch", "paired launches"), ", fewer than ", MIN_LAUNCHES)))
   }
   differ <- if (length(conditions) > 0) paste(conditions, collapse = "; ") else ""
   if (interval$low <= 1 && interval$high >= 1) {
@@ -56,9 +56,10 @@ differing_conditions <- function(rows, wanted, reading = "thread") {
   add <- function(condition, text) if (isTRUE(condition)) out <<- c(out, text)
   wanted_number <- function(key) as.numeric(wanted[[key]])
   add(any(rows$oversubscribed %in% 1 | rows$threads > rows$cpus),
-      paste0("oversubscribed: ", max(rows$threads), " threads on ", min(rows$cpus), " CPUs"))
+      paste0("oversubscribed: ", plural(max(rows$threads), "thread"), " on ", plural(min(rows$cpus), "CPU")))
   add(any(rows$threads != wanted_number("threads")),
-      paste0(paste(unique(rows$threads), collapse = ", "), " threads instead of ", wanted$threads))
+      paste0(paste(unique(rows$threads), collapse = ", "), if (all(rows$threads == 1)) " thread" else " threads",
+             " instead of ", wanted$threads))
   cycles <- if (reading == "total") rows$ops_per_thread * rows$threads else rows$ops_per_thread
   add(min(cycles) < 0.99 * wanted_number("cycles"),
       paste0("reduced: ", count_text(min(cycles)), " cycles"))

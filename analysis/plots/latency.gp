@@ -14,6 +14,7 @@ set xlabel 'percentile'
 do for [k=1:panels] {
   set ylabel (k == 1 ? 'ns for one malloc, clock included' : '')
   unset label
+  unset arrow
   unset object
   load sprintf('latency-labels-%d.gp', k)
   base = (k - 1) * (series + 1)

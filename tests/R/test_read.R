@@ -77,7 +77,8 @@ test_that("failed rows are never numbers", {
   results <- read_rows(dir, rows)
   figure <- figure_throughput(results, complete_registry(read_registry(""), "glibc"))
   expect_equal(figure$launches, 8)
-  expect_equal(figure$facts[["Failed"]], "1")
+  expect_equal(figure$failed, 1)
+  expect_match(paste(figure$caption, collapse = " "), "Left out: 1 launch that failed (1 timeout)", fixed = TRUE)
   numbers <- as.numeric(strsplit(figure$files[["throughput.dat"]][1], " ")[[1]])
   expect_equal(numbers[2], 100, tolerance = 1e-3)
   whole <- fit_model(results)$fit

@@ -56,14 +56,10 @@ test_that("numbers print with three significant digits, bounds with the value's 
 
 paper <- readLines(file.path(suite, "paper", "paper.tex"))
 
-test_that("every caption states its number of launches by a generated macro", {
-  text <- paste(paper, collapse = " ")
-  starts <- gregexpr("\\\\caption\\{", text)[[1]]
-  expect_gt(length(starts), 10)
-  for (start in starts) {
-    caption <- sub("\\\\label.*", "", substr(text, start, nchar(text)))
-    expect_match(caption, "n = \\\\(fig|tab|n)[A-Za-z]*Launches\\{\\}", info = substr(caption, 1, 60))
-  }
+test_that("every caption is generated", {
+  captions <- grep("\\\\caption\\{", paper, value = TRUE)
+  expect_gt(length(captions), 10)
+  expect_true(all(grepl("^\\\\caption\\{\\\\cap(Fig|Tab)[A-Za-z]+\\{\\}\\}$", captions)))
 })
 
 test_that("the prose holds no number of its own", {
@@ -91,7 +87,7 @@ test_that("every macro that the paper uses is generated", {
   made <- unlist(lapply(list.files(out, "macros[.]tex$|numbers[.]tex$", full.names = TRUE), readLines))
   made <- sub("^\\\\newcommand\\{\\\\([A-Za-z]+)\\}.*", "\\1", made)
   expect_false(any(duplicated(made)))
-  ours <- "\\\\(n|fig|tab|pub|find|verdict|max|min|model|held|joint)[A-Z][A-Za-z]*\\{\\}"
+  ours <- "\\\\(n|say|cap|pub|verdict|min|bca|boot|samples|overhead)[A-Z][A-Za-z]*\\{\\}"
   used <- unique(unlist(regmatches(paper, gregexpr(ours, paper))))
   used <- sub("^\\\\", "", sub("\\{\\}$", "", used))
   expect_gt(length(used), 40)
