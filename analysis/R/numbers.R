@@ -23,9 +23,11 @@ launches_sentence <- function(runs) {
   launched <- runs[!runs$status %in% NOT_LAUNCHED, , drop = FALSE]
   bad <- sum(launched$status != "ok")
   skipped <- nrow(runs) - nrow(launched)
+  ended <- if (bad == 0) paste0(", ", if (nrow(launched) > 1) "all of ", "which ended well")
+           else paste0(", of which ", count_text(bad), " did not end well")
   paste0(", run over ", plural(length(unique(stats::na.omit(launched$allocator))), "allocator"), " in ",
          plural(nrow(launched), "process launch", "process launches"),
-         if (bad == 0) paste0(", ", if (nrow(launched) > 1) "all of ", "which ended well") else paste0(", of which ", count_text(bad), " did not end well"),
+         ended,
          if (skipped > 0) paste0(" (", count_text(skipped), " more could not be launched)"))
 }
 

@@ -28,7 +28,8 @@ verdict_ratio <- function(published, interval, conditions = character(), unmeasu
   if (!is.na(unmeasured)) return(answer(word, unmeasured))
   if (is.null(interval) || interval$launches == 0) return(answer("not yet measured", "no paired launches"))
   if (is.na(interval$low)) {
-    return(answer("not yet measured", paste0(plural(interval$launches, "paired launch", "paired launches"), ", fewer than ", MIN_LAUNCHES)))
+    return(answer("not yet measured", paste0(plural(interval$launches, "paired launch", "paired launches"),
+                                             ", fewer than ", MIN_LAUNCHES)))
   }
   differ <- if (length(conditions) > 0) paste(conditions, collapse = "; ") else ""
   if (interval$low <= 1 && interval$high >= 1) {
