@@ -78,7 +78,7 @@ end_labels <- function(x, y, text, colour, gap = 0.055) {
   at <- spread_labels(y, gap, 0.01, 0.99)
   moved <- abs(at - y) > LEADER_FROM[["y"]] | x < 1 - LEADER_FROM[["x"]]
   c(sprintf("set label %s at graph 1.05, graph %.4f left front textcolor rgb '%s'", gnuplot_string(text), at, colour),
-    sprintf("set arrow from graph %.4f, graph %.4f to graph 1.04, graph %.4f nohead front lc rgb '%s' lw 0.5 dt 1",
+    sprintf("set arrow from graph %.4f, graph %.4f to graph 1.04, graph %.4f nohead front lc rgb '%s' lw 0.6 dt 3",
             x, y, at, colour)[moved])
 }
 
@@ -605,7 +605,7 @@ figure_model <- function(fit, registry) {
   # Where a term is not identifiable, what the known ones leave of the measured time belongs to no term.
   unknown <- is.na(model$metadata) | is.na(model$gap) | is.na(model$residual)
   not_split <- ifelse(unknown, model$measured - rowSums(terms), 0)
-  edges <- matrix(apply(cbind(0, terms, not_split), 1, cumsum), nrow = 7)
+  edges <- matrix(apply(cbind(0, terms[, 1:3, drop = FALSE], not_split, terms[, 4:5, drop = FALSE]), 1, cumsum), nrow = 7)
   all_high <- pmax(edges[7, ], model$measured, zero(model$high))
   high <- min(max(all_high), MODEL_CLIP * stats::median(all_high)) * 1.05
   low <- min(0, edges, na.rm = TRUE)

@@ -366,6 +366,7 @@ table_versions <- function(results, registry) {
   allocators <- display_order(registry, unique(runs$allocator))
   if (length(allocators) == 0) return(list(reason = "not measured here: no rows", launches = integer()))
   words <- function(x) paste(unique(stats::na.omit(x)), collapse = ", ")
+  apart <- intersect(c(OTHER_SERVED, NOT_LAUNCHED), runs$status)
   body <- lapply(allocators, function(a) {
     own <- runs[runs$allocator == a, , drop = FALSE]
     ok <- ok_rows(own)
@@ -373,11 +374,11 @@ table_versions <- function(results, registry) {
     c(tex_escape(allocator_label(registry, a)), tex_escape(shorten(words(ok$allocator_version), 28)),
       paste(tex_path(unique(stats::na.omit(basename(ok$allocator_path)))), collapse = ", "),
       paste(tex_path(substr(ids, 1, 12)), collapse = ", "),
-      count_text(c(nrow(ok), sum(!own$status %in% c("ok", OTHER_SERVED, NOT_LAUNCHED)), sum(own$status %in% OTHER_SERVED),
-                   sum(own$status %in% NOT_LAUNCHED))))
+      count_text(c(nrow(ok), sum(!own$status %in% c("ok", apart)), vapply(apart, function(s) sum(own$status %in% s), 0L))))
   })
-  list(lines = tabular(paste0("l", wrapped(0.2), wrapped(0.22), wrapped(0.14), "rrrr"),
-                       c("allocator", "version", "library", "build-id", "ok", "failed", "another", "not run"), body),
+  list(lines = tabular(paste0("l", wrapped(0.2), wrapped(0.22), wrapped(0.14), "rr", strrep("r", length(apart))),
+                       c("allocator", "version", "library", "build-id", "ok", "failed",
+                         c("another", "not run")[match(apart, c(OTHER_SERVED, NOT_LAUNCHED))]), body),
        launches = nrow(ok_rows(runs)),
        caption = c(sprintf("Version, library and build-id are of the %s.",
                            plural(nrow(ok_rows(runs)), "launch that ended well (ok)", "launches that ended well (ok)")),

@@ -15,7 +15,7 @@ load 'model-labels.gp'
 plot 'model.dat' using (0):1:2:3:($1-0.32):($1+0.32) with boxxyerror lc rgb '#707070' title 'harness loop', \
      '' using (0):1:3:4:($1-0.32):($1+0.32) with boxxyerror lc rgb '#56B4E9' title 'T_metadata', \
      '' using (0):1:4:5:($1-0.32):($1+0.32) with boxxyerror lc rgb '#CC79A7' title 'T_os', \
-     '' using (0):1:5:6:($1-0.32):($1+0.32) with boxxyerror lc rgb '#eadfb8' title 'single-thread gap', \
-     '' using (0):1:6:7:($1-0.32):($1+0.32) with boxxyerror lc rgb '#D55E00' title 'joint residual', \
-     '' using (0):1:7:8:($1-0.32):($1+0.32) with boxxyerror lc rgb '#dcdcdc' title (not_split ? 'not split' : ''), \
+     '' using (0):1:5:6:($1-0.32):($1+0.32) with boxxyerror lc rgb '#c8c8c8' title (not_split ? 'not split' : ''), \
+     '' using (0):1:6:7:($1-0.32):($1+0.32) with boxxyerror lc rgb '#eadfb8' title 'single-thread gap', \
+     '' using (0):1:7:8:($1-0.32):($1+0.32) with boxxyerror lc rgb '#D55E00' title 'joint residual', \
      '' using 9:1:10:11 with xerrorbars lc rgb '#202020' pt 7 ps 0.5 lw 1.2 title 'measured'
