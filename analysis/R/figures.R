@@ -365,8 +365,8 @@ metadata_caption <- function(own, fit, registry, rows) {
   shown <- shown[intersect(names(shown), own$variant)]
   floor <- paste(OS_RESOLVED_NS / 1e6, "ms")
   system <- if (all(own$apart)) "System time is left out."
-            else if (!any(own$apart)) paste0("System time is inside every point (hollow): no pass was of ", floor,
-                                             ", which splitting it off takes.")
+            else if (!any(own$apart)) paste0("System time is inside every point (hollow): splitting it off takes passes of ",
+                                             floor, ".")
             else paste0("System time is left out at full points; at hollow ones (", sum(!own$apart), " of ", nrow(own),
                         ") it is inside, since their passes were under ", floor, ", too short to split it off.")
   c(tex_escape(paste0("Sweep ", own$source_sweep[1], if (length(heap) > 0) paste0("; heap state ", and_list(heap)), ".")),
@@ -394,13 +394,13 @@ bump_sentence <- function(own, fit, registry) {
   faults <- fit[fit$term == "faults" & is.finite(fit$size) & fit$allocator == FLOOR_ALLOCATOR, , drop = FALSE]
   columns <- c("variant", "size")
   most <- max(c(0, faults$value[cell_key(faults, columns) %in% cell_key(above, columns)]), na.rm = TRUE)
-  label <- tex_escape(allocator_label(registry, FLOOR_ALLOCATOR))
+  label <- allocator_name(registry, FLOOR_ALLOCATOR)
   why <- if (most == 0) "its blocks are never used again, so each is memory that no cache holds"
          else if (all(above$apart)) "each block is fresh memory, and what its page faults cost outside system time is inside"
          else "each block is fresh memory, and its page faults are inside"
   paste0(label, ", which never frees, is no floor where it lies above another allocator's time (",
          tex_escape(paste(where, collapse = "; ")), "; above ",
-         tex_escape(and_list(allocator_label(registry, display_order(registry, unique(unlist(over)))))), " somewhere): ", why,
+         and_list(allocator_name(registry, display_order(registry, unique(unlist(over))))), " somewhere): ", why,
          if (most > 0) paste0(" (up to ", number_text(most), " faults an operation)"), ".")
 }
 

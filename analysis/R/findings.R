@@ -19,27 +19,37 @@ separable <- function(a, b, ratio = NULL) {
   isTRUE(a$low > b$high || a$high < b$low)
 }
 
-#' The first of some allocators, with its value and those it cannot be told from.
-#' @param by group_intervals by allocator; every value finite
-#' @param first row number of the one that leads (or trails)
-#' @param ratio function(a, b): paired interval, or NULL
-superlative <- function(by, first, registry, words, ratio = function(a, b) NULL) {
-  others <- setdiff(seq_len(nrow(by)), first)
-  same <- Filter(function(i) !separable(by[first, ], by[i, ], ratio(by$allocator[first], by$allocator[i])), others)
-  label <- function(i) tex_escape(allocator_label(registry, by$allocator[i]))
-  paste0(label(first), " (", words(by[first, ]), ")",
-         if (length(same) == length(others) && length(others) > 1) ", not separable from any other"
-         else if (length(same) > 0) paste0(", not separable from ", and_list(label(same[order(by$value[same])]))))
+#' An allocator's label within a sentence, in LaTeX: quoted where it holds a comma.
+allocator_name <- function(registry, allocator) {
+  label <- tex_escape(allocator_label(registry, allocator))
+  ifelse(grepl(",", label, fixed = TRUE), paste0("``", label, "''"), label)
 }
 
-#' "the highest X is that of A (...), the lowest that of B (...)".
-#' @param what "the highest throughput of the random workload"; @param other "the lowest"
-leader_words <- function(by, first, last, what, other, registry, words, ratio = function(a, b) NULL) {
-  if (nrow(by) == 1) {
-    return(paste0("only ", tex_escape(allocator_label(registry, by$allocator)), " was measured (", words(by), ")"))
+#' Row numbers of the allocators that one cannot be told from, the nearest first.
+#' @param by group_intervals by allocator; every value finite
+#' @param ratio function(a, b): paired interval, or NULL
+inseparable_from <- function(by, one, ratio) {
+  others <- setdiff(seq_len(nrow(by)), one)
+  same <- Filter(function(i) !separable(by[one, ], by[i, ], ratio(by$allocator[one], by$allocator[i])), others)
+  as.integer(same[order(abs(by$value[same] - by$value[one]))])
+}
+
+#' "the highest rate is that of A (...), not separable from C; the lowest is that of B (...)".
+#' @param first,last row numbers of those named; most, least: the words for them; what: the quantity
+#' @param words function(row): its value in words
+leader_words <- function(by, first, last, most, least, what, registry, words, ratio = function(a, b) NULL) {
+  name <- function(i) paste0(allocator_name(registry, by$allocator[i]), " (", words(by[i, ]), ")")
+  if (nrow(by) == 1) return(paste0("only the ", what, " of ", name(1), " was measured"))
+  same <- list(inseparable_from(by, first, ratio), inseparable_from(by, last, ratio))
+  if (all(lengths(same) == nrow(by) - 1)) {
+    return(paste0("no allocator leads or trails separably; the ", most, " ", what, " in the median is that of ", name(first),
+                  ", the ", least, " that of ", name(last)))
   }
-  paste0(what, " is that of ", superlative(by, first, registry, words, ratio), "; ", other, " is that of ",
-         superlative(by, last, registry, words, ratio))
+  but <- function(i) {
+    if (length(i) > 0) paste0(", not separable from ", and_list(allocator_name(registry, by$allocator[i])))
+  }
+  paste0("the ", most, " ", what, " is that of ", name(first), but(same[[1]]), "; the ", least, " is that of ", name(last),
+         but(same[[2]]))
 }
 
 #' Rows of an interval table that have a value.
@@ -72,8 +82,8 @@ throughput_paragraph <- function(results, registry, figure) {
     return(paste(c("The random workload was not measured here with a CPU for every thread.", shade), collapse = " "))
   }
   words <- function(row) value_words(row, "Mop/s", 1e-6)
-  said <- leader_words(by, which.max(by$value), which.min(by$value), "the highest throughput of the random workload",
-                       "the lowest", registry, words, ratio_among(rows, "ops_per_s"))
+  said <- leader_words(by, which.max(by$value), which.min(by$value), "highest", "lowest",
+                       "throughput of the random workload", registry, words, ratio_among(rows, "ops_per_s"))
   pair <- allocator_ratio(rows, PUBLISHED_PAIR[1], PUBLISHED_PAIR[2], "ops_per_s")
   paste(c(sprintf("At the largest measured thread count with a CPU for every thread, %s, %s.", count_text(rows$threads[1]), said),
           if (is.finite(pair$value)) {
@@ -90,8 +100,8 @@ latency_paragraph <- function(results, registry) {
   }
   overhead <- stats::median(rows$clock_overhead_ns, na.rm = TRUE)
   words <- function(row) value_words(row, "ns", overhead = overhead)
-  said <- leader_words(by, which.min(by$value), which.max(by$value), "the shortest p99 of a malloc", "the longest", registry,
-                       words, ratio_among(rows, "lat_p99_ns"))
+  said <- leader_words(by, which.min(by$value), which.max(by$value), "shortest", "longest", "p99 of a malloc",
+                       registry, words, ratio_among(rows, "lat_p99_ns"))
   paste0("With ", plural(rows$threads[1], "thread"), ", ", said, " (Figure~\\ref{fig:latency}, Table~\\ref{tab:latency}). ",
          "What lies near the null kernel's curve is the clock's and the machine's, not the allocator's.")
 }
@@ -118,7 +128,7 @@ sharing_paragraph <- function(results, registry) {
     parts <- vapply(unique(ratios$kernel), function(kernel) {
       own <- ratios[ratios$kernel == kernel, , drop = FALSE]
       paste0("In ", tex_escape(kernel), ", ",
-             leader_words(own, which.max(own$value), which.min(own$value), "the largest ratio", "the smallest", registry,
+             leader_words(own, which.max(own$value), which.min(own$value), "largest", "smallest", "ratio", registry,
                           sharing_words))
     }, "")
     paste0("The time of writes to shared lines is given over that of writes to private ones. ", paste(parts, collapse = ". "),
@@ -137,8 +147,9 @@ memory_paragraph <- function(results, registry) {
   if (nrow(rows) == 0) return("Resident memory was not measured here.")
   rows <- pick_slice(rows[rows$threads == max(rows$threads), , drop = FALSE])
   by <- with_value(group_intervals(rows, "allocator", "rss_overhead_bytes"))
-  said <- leader_words(by, which.min(by$value), which.max(by$value), "the least resident memory beyond live bytes", "the most",
-                       registry, function(row) value_words(row, "MB", 1e-6), ratio_among(rows, "rss_overhead_bytes"))
+  said <- leader_words(by, which.min(by$value), which.max(by$value), "least", "most",
+                       "resident memory beyond live bytes", registry, function(row) value_words(row, "MB", 1e-6),
+                       ratio_among(rows, "rss_overhead_bytes"))
   paste0("With ", plural(rows$threads[1], "thread"), if (any(rows$threads > rows$cpus)) " (oversubscribed)", ", ", said,
          " (Figure~\\ref{fig:rss}).")
 }

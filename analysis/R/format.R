@@ -15,11 +15,10 @@ number_text <- function(x, digits = 3) {
 #' "1 launch", "8 launches".
 plural <- function(n, one, many = paste0(one, "s")) paste(count_text(n), if (n == 1) one else many)
 
-#' "a", "a and b", "a, b and c"; with semicolons where a name holds a comma.
+#' "a", "a and b", "a, b and c".
 and_list <- function(words) {
   n <- length(words)
   if (n < 2) return(paste(words))
-  if (any(grepl(",", words, fixed = TRUE))) return(paste0(paste(words[-n], collapse = "; "), "; and ", words[n]))
   paste(paste(words[-n], collapse = ", "), "and", words[n])
 }
 

@@ -64,7 +64,7 @@ test_that("one launch of everything, and none of anything, read as whole sentenc
   few <- texts(few)
   sound(unlist(few))
   expect_match(few$captions[["throughput"]], "n = 1 launch a point", fixed = TRUE)
-  expect_match(few$said[["sayThroughput"]], "not separable from any other")
+  expect_match(few$said[["sayThroughput"]], "no allocator leads or trails separably")
   none <- texts(local_folder())
   sound(unlist(none))
   expect_equal(none$captions[["latency"]], "Latency of one malloc by percentile. Not measured here.")
@@ -84,14 +84,16 @@ test_that("a name leads only with those it cannot be told from", {
                                                               interval_of(1, 0.9, 1.1)))
   registry <- complete_registry(read_registry(""), by$allocator)
   words <- function(row) value_words(row, "ns")
-  expect_equal(leader_words(by, 1, 3, "most", "least", registry, words),
-               "most is that of a (3.00 [2.00, 4.00] ns), not separable from b; least is that of c, d (1.00 [0.90, 1.10] ns)")
-  paired <- function(a, b) interval_of(1.2, 1.1, 1.3)
-  expect_equal(superlative(by, 1, registry, words, paired), "a (3.00 [2.00, 4.00] ns)")
-  expect_equal(superlative(by[1:2, ], 1, registry, words, function(a, b) interval_of(1.2, 0.9, 1.3)),
-               "a (3.00 [2.00, 4.00] ns), not separable from b")
+  said <- function(...) leader_words(by, 1, 3, "longest", "shortest", "time", registry, words, ...)
+  first <- "the longest time is that of a (3.00 [2.00, 4.00] ns)"
+  last <- "the shortest is that of ``c, d'' (1.00 [0.90, 1.10] ns)"
+  expect_equal(said(), paste0(first, ", not separable from b; ", last))
+  expect_equal(said(function(a, b) interval_of(1.2, 1.1, 1.3)), paste0(first, "; ", last))
+  expect_match(said(function(a, b) interval_of(1.2, 0.9, 1.3)), "^no allocator leads or trails separably; the longest time in the median")
+  expect_equal(leader_words(by[1, ], 1, 1, "longest", "shortest", "time", registry, words),
+               "only the time of a (3.00 [2.00, 4.00] ns) was measured")
   expect_equal(value_words(interval_of(3, NA, NA, 2), "ns"), "3.00 ns, n$<$6")
-  expect_equal(and_list(c("a", "b", "c, d")), "a; b; and c, d")
+  expect_equal(and_list(c("a", "b", "c")), "a, b and c")
 })
 
 test_that("a ratio of writes is a slow-down, a speed-up or neither", {
