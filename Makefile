@@ -7,6 +7,9 @@ include config.mk
 MAKEFLAGS += --no-builtin-rules
 
 B := $(BUILD)
+$(if $(word 2,$(B)),$(error BUILD = '$(B)': make cannot handle a folder with blanks))
+# What a user gives is data: one quoted word of the shell.
+quote = '$(subst ','\'',$(1))'
 # V=1 shows the commands.
 Q := $(if $(V),,@)
 SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -54,7 +57,7 @@ all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so #
 # Changed flags rebuild: every object depends on a file that holds the command line it was made with.
 FLAGS_STAMP := $(B)/obj/flags
 FLAGS_TEXT  := $(CC) $(CFLAGS_ALL) $(TLFL_CFLAGS)
-$(shell mkdir -p $(B)/obj && printf '%s\n' '$(FLAGS_TEXT)' | cmp -s - $(FLAGS_STAMP) || printf '%s\n' '$(FLAGS_TEXT)' > $(FLAGS_STAMP))
+$(shell mkdir -p $(B)/obj && printf '%s\n' $(call quote,$(FLAGS_TEXT)) | cmp -s - $(FLAGS_STAMP) || printf '%s\n' $(call quote,$(FLAGS_TEXT)) > $(FLAGS_STAMP))
 
 $(B)/obj/%.o: %.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
@@ -78,6 +81,7 @@ $(B)/counters/%.so: kernels/counters/%.c $(FLAGS_STAMP)
 
 $(B)/bin/ak: $(RUNNER_OBJ) $(HARNESS_LIB)
 	@mkdir -p $(@D)
+	@printf '%s\n' $(call quote,$(CURDIR)) > $(B)/root
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $(RUNNER_OBJ) $(HARNESS_LIB) $(LIBS_RUNNER) $(LDFLAGS) -o $@
 
@@ -156,7 +160,7 @@ reproduce: deps ## build, run the paper's sweeps, fit, plot, build paper/paper.p
 # the others: they are rows, and the paper counts them. The status of the whole is theirs.
 .PHONY: pipeline
 pipeline:
-	@experiments/pipeline.sh $(AK) $(PRESET) $(RESULTS) $(PIPELINE)
+	@experiments/pipeline.sh $(AK) $(call quote,$(PRESET)) $(call quote,$(RESULTS)) $(PIPELINE)
 
 .PHONY: smoke
 smoke: all ## the whole pipeline, small (under 1 minute once built)
@@ -166,7 +170,9 @@ smoke: all ## the whole pipeline, small (under 1 minute once built)
 
 .PHONY: sweep
 sweep: all ## a sweep: SWEEP=contention THREADS="1 2 4" ALLOCATORS="glibc tlfl" OUT=results/x
-	$(AK) run $(SWEEP) --preset $(PRESET) --threads $(call commas,$(THREADS)) --allocators $(call commas,$(ALLOCATORS)) --out $(OUT) $(if $(wildcard $(OUT)/runs.csv),--resume)
+	$(AK) run $(call quote,$(SWEEP)) --preset $(call quote,$(PRESET)) --threads $(call quote,$(call commas,$(THREADS))) \
+	  --allocators $(call quote,$(call commas,$(ALLOCATORS))) --out $(call quote,$(OUT)) \
+	  $$(test ! -e $(call quote,$(OUT)/runs.csv) || echo --resume)
 
 .PHONY: bench-overhead
 bench-overhead: all ## what each kernel costs by itself, with a stub for the allocator
@@ -174,11 +180,11 @@ bench-overhead: all ## what each kernel costs by itself, with a stub for the all
 
 .PHONY: fit figures paper
 fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv
-	@Rscript analysis/fit.R $(RESULTS) paper/generated
+	@Rscript analysis/fit.R $(call quote,$(RESULTS)) paper/generated
 figures: fit ## draw every figure of RESULTS as PDF and SVG into paper/generated/
-	@Rscript analysis/figures.R $(RESULTS) paper/generated
+	@Rscript analysis/figures.R $(call quote,$(RESULTS)) paper/generated
 paper: ## build paper/paper.pdf from RESULTS=results/reproduce
-	@analysis/paper.sh $(RESULTS)
+	@analysis/paper.sh $(call quote,$(RESULTS))
 
 # ---- habits ----------------------------------------------------------------------------------
 .PHONY: help
@@ -196,16 +202,16 @@ lint: ## clang-tidy, cppcheck, shellcheck, lintr, where installed
 ROOT = $(DESTDIR)$(PREFIX)
 .PHONY: install
 install: all ## install below PREFIX (DESTDIR is honoured)
-	install -d "$(ROOT)/bin" "$(ROOT)/lib/alloc-kernels/kernels" \
-	  "$(ROOT)/lib/alloc-kernels/counters/groups" "$(ROOT)/share/alloc-kernels/experiments/presets"
-	install -m 755 $(PROGRAMS) "$(ROOT)/bin/"
-	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so "$(ROOT)/lib/"
-	install -m 755 $(KERNEL_BINS) "$(ROOT)/lib/alloc-kernels/kernels/"
-	install -m 755 $(BACKEND_SO) "$(ROOT)/lib/alloc-kernels/counters/"
-	install -m 644 $(wildcard kernels/counters/groups/*.txt) "$(ROOT)/lib/alloc-kernels/counters/groups/"
-	install -m 644 allocators/registry.ini "$(ROOT)/share/alloc-kernels/"
-	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md "$(ROOT)/share/alloc-kernels/experiments/"
-	install -m 644 $(wildcard experiments/presets/*.ini) "$(ROOT)/share/alloc-kernels/experiments/presets/"
+	install -d $(call quote,$(ROOT)/bin) $(call quote,$(ROOT)/lib/alloc-kernels/kernels) \
+	  $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets)
+	install -m 755 $(PROGRAMS) $(call quote,$(ROOT)/bin/)
+	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(call quote,$(ROOT)/lib/)
+	install -m 755 $(KERNEL_BINS) $(call quote,$(ROOT)/lib/alloc-kernels/kernels/)
+	install -m 755 $(BACKEND_SO) $(call quote,$(ROOT)/lib/alloc-kernels/counters/)
+	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups/)
+	install -m 644 allocators/registry.ini $(call quote,$(ROOT)/share/alloc-kernels/)
+	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md $(call quote,$(ROOT)/share/alloc-kernels/experiments/)
+	install -m 644 $(wildcard experiments/presets/*.ini) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets/)
 
 .PHONY: clean
 clean: ## remove what was built (results stay)

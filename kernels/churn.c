@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) int cycle(struct ctx *c, struct sta
         char *fresh = allocate(size);
         if (__builtin_expect(fresh == NULL, 0)) {
             block[slot] = NULL;
-            return ak_fail("malloc(%u) returned NULL", size);
+            return ak_no_memory(size);
         }
         block_touch(fresh, size, touch, draw);
         if (touch != TOUCH_NONE)
@@ -126,12 +126,10 @@ static int run(struct ctx *c, uint64_t iters)
     }
 }
 
-static uint32_t smallest_size(const struct ctx *c)
+/* A touched block begins with a tag. */
+static uint64_t size_least(void)
 {
-    uint32_t smallest = UINT32_MAX;
-    for (unsigned i = 0; i <= SIZE_TABLE_MASK; i++)
-        smallest = c->size_table[i] < smallest ? c->size_table[i] : smallest;
-    return smallest;
+    return strcmp(param_word("touch"), "none") == 0 ? 1 : sizeof(uint64_t);
 }
 
 static int setup(struct ctx *c)
@@ -144,14 +142,12 @@ static int setup(struct ctx *c)
     s->lifetime = strcmp(lifetime, "fifo") == 0 ? LIFETIME_FIFO : strcmp(lifetime, "bimodal") == 0 ? LIFETIME_BIMODAL
                 : LIFETIME_RANDOM;
     s->short_lived = (uint32_t)(c->live.slots / SHORT_LIVED_DIVISOR ? c->live.slots / SHORT_LIVED_DIVISOR : 1);
-    if (s->touch != TOUCH_NONE && smallest_size(c) < sizeof(uint64_t))
-        return ak_fail("a touched block holds a tag of 8 bytes: --size-min 8 or more, or --touch none");
     for (uint64_t slot = 0; slot < c->live.slots; slot++) {
         uint64_t draw = rng_next(&c->rng);
         uint32_t size = c->size_table[draw & SIZE_TABLE_MASK];
         char *block = c->malloc(size);
         if (block == NULL)
-            return ak_fail("malloc(%u) returned NULL", size);
+            return ak_no_memory(size);
         block_touch(block, size, s->touch, draw);
         c->live.block[slot] = block;
         c->live.size[slot] = size;
@@ -193,6 +189,7 @@ const struct kernel kernel = {
     .sizes = SIZES_RANGE,
     .priv_bytes = sizeof(struct state),
     .live_slots = live_slots,
+    .size_least = size_least,
     .setup = setup,
     .run = run,
     .verify = verify,

@@ -49,7 +49,7 @@ static int sharing_place(struct ctx *c, uint64_t slot, void *block)
 {
     const struct sharer *s = c->priv;
     if (block == NULL)
-        return ak_fail("malloc(%llu) returned NULL", (unsigned long long)s->object);
+        return ak_no_memory(s->object);
     c->live.block[slot] = block;
     c->live.size[slot] = (uint32_t)s->object;
     return 0;

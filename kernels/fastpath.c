@@ -55,7 +55,7 @@ static int setup(struct ctx *c)
         c->live.block[i] = c->malloc(s->size);
         c->live.size[i] = (uint32_t)s->size;
         if (c->live.block[i] == NULL)
-            return ak_fail("malloc(%llu) returned NULL", (unsigned long long)s->size);
+            return ak_no_memory(s->size);
     }
     return 0;
 }
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) int pairs(struct ctx *c, uint64_t i
     for (uint64_t i = 0; i < iters; i++) {
         char *block = allocate(size_after(size, dependent, last));
         if (__builtin_expect(block == NULL, 0))
-            return ak_fail("malloc(%zu) returned NULL", size);
+            return ak_no_memory(size);
         if (touch)
             *(volatile char *)block = 1;
         last = (uintptr_t)block;
@@ -98,7 +98,7 @@ static inline __attribute__((always_inline)) int batch(struct ctx *c, uint64_t n
     for (uint64_t i = 0; i < n; i++) {
         char *block = blocks[i] = allocate(size_after(size, dependent, last));
         if (__builtin_expect(block == NULL, 0))
-            return ak_fail("malloc(%zu) returned NULL", size);
+            return ak_no_memory(size);
         if (touch)
             *(volatile char *)block = 1;
         last = (uintptr_t)block;
@@ -135,29 +135,12 @@ static int run(struct ctx *c, uint64_t iters)
     return s->touch ? stretch(c, iters, true, false) : stretch(c, iters, false, false);
 }
 
-/* Blocks of a batch must be writable over their whole size and must not overlap: each is filled with its number. */
 static int verify(struct ctx *c)
 {
-    struct state *s = c->priv;
-    uint64_t n = s->batch < 64 ? s->batch : 64;
-
+    const struct state *s = c->priv;
     if (s->done != c->iters_done)
         return ak_fail("%llu ops were done, %llu asked for", (unsigned long long)s->done, (unsigned long long)c->iters_done);
-    if (c->no_alloc)
-        return 0;
-    for (uint64_t i = 0; i < n; i++) {
-        s->block[i] = c->malloc(s->size);
-        if (s->block[i] == NULL)
-            return ak_fail("malloc(%llu) returned NULL", (unsigned long long)s->size);
-        memset(s->block[i], (int)i, s->size);
-    }
-    for (uint64_t i = 0; i < n; i++) {
-        const unsigned char *byte = s->block[i];
-        if (byte[0] != i || byte[s->size / 2] != i || byte[s->size - 1] != i)
-            return ak_fail("block %llu of %llu bytes was overwritten", (unsigned long long)i, (unsigned long long)s->size);
-        c->free(s->block[i]);
-    }
-    return 0;
+    return c->no_alloc ? 0 : ak_verify_blocks(c, s->size);
 }
 
 static void teardown(struct ctx *c)

@@ -87,6 +87,7 @@ struct kernel {
     size_t   priv_bytes;
     size_t (*shared_bytes)(void);                      /* after parameters and threads are known; optional */
     uint64_t (*live_slots)(void);                      /* slots of each thread's live set; optional */
+    uint64_t (*size_least)(void);                      /* smallest size it can take; optional */
     uint64_t (*grain)(void);                           /* ops of one timed batch, e.g. a LIFO batch; default 64 */
     int      (*setup)(struct ctx *);                   /* optional; non-zero fails the row */
     int      (*run)(struct ctx *, uint64_t iters);     /* required; the timed region of one thread */
@@ -119,6 +120,8 @@ double ak_now_ns(void);
 struct ctx *ak_ctx(unsigned thread);
 /* Say why verification failed: printf-style, kept once a launch, ends in status_detail. Returns 1. */
 int ak_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same for a malloc(size) that returned NULL: ends in status oom. Returns 1. */
+int ak_no_memory(size_t size);
 /* A row of metrics.csv. `reason` explains an absent value (then `value` is ignored); else NULL. */
 void ak_metric(const char *name, const char *unit, double value, const char *reason);
 /* A row of matrix.csv (c2c); cpu numbers are the OS's, the distance class of the pair is added. */
@@ -133,6 +136,9 @@ void *ak_map_huge(size_t bytes);
 /* Lines of `line` bytes (a power of two) that hold live blocks, or ends of them, of at least two threads, by the
  * addresses in all live sets; *lines is the number of lines with any. While no thread changes its live set. */
 uint64_t ak_lines_shared(size_t line, uint64_t *lines);
+/* For verify: 64 blocks of `fixed` bytes, or of the table's sizes where it is 0, are filled over their whole length and must
+ * hold what they were filled with. 0, or 1 after ak_fail. Not under --no-alloc, where blocks overlap. */
+int ak_verify_blocks(struct ctx *, size_t fixed);
 /* usable bytes of a live block, by the allocator's own malloc_usable_size; 0 under --no-alloc */
 size_t ak_usable(void *block);
 

@@ -168,7 +168,7 @@ static int message_fill(struct ctx *c, struct state *s, struct message *m, uint6
     for (uint64_t i = 0; i < count; i++, draw++) {
         unsigned char *block = m->block[i] = allocate(c->size_table[draw & SIZE_TABLE_MASK]);
         if (__builtin_expect(block == NULL, 0))
-            return ak_fail("malloc(%u) returned NULL", c->size_table[draw & SIZE_TABLE_MASK]);
+            return ak_no_memory(c->size_table[draw & SIZE_TABLE_MASK]);
         *(volatile unsigned char *)block = (unsigned char)draw;
         issued += (unsigned char)draw;
     }
@@ -236,6 +236,8 @@ static int verify(struct ctx *c)
 {
     uint64_t made = 0, taken = 0, issued = 0, found = 0;
 
+    if (!c->no_alloc && ak_verify_blocks(c, 0) != 0)
+        return 1;
     if (c->thread != 0)
         return 0;
     for (unsigned t = 0; t < c->threads; t++) {

@@ -33,7 +33,7 @@ static int run(struct ctx *c, uint64_t iters)
     for (uint64_t i = 0; i < iters; i++) {
         volatile unsigned char *block = c->malloc(s->size);
         if (block == NULL)
-            return ak_fail("malloc(%llu) returned NULL", (unsigned long long)s->size);
+            return ak_no_memory(s->size);
         for (uint64_t w = 0; w < s->writes; w++)
             *block = (unsigned char)(w + 1);
         s->sum += *block;

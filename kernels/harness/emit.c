@@ -130,8 +130,9 @@ static void put_plan(const struct identity *id)
     put_text("placement", param_word("placement"));
     put_text("numa_policy", param_word("numa"));
     if (kernel.sizes != SIZES_NONE) {
-        put_int("size_min", (int64_t)param_int("size_min"));
-        put_int("size_max", (int64_t)param_int("size_max"));
+        bool from_file = strncmp(param_word("size_dist"), "file:", 5) == 0;
+        put_int("size_min", (int64_t)(from_file ? launch.size_min : param_int("size_min")));
+        put_int("size_max", (int64_t)(from_file ? launch.size_max : param_int("size_max")));
         put_text("size_dist", param_word("size_dist"));
     }
     put_int("ops_per_thread", (int64_t)launch.ops);

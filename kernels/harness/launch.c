@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "barrier.h"
+#include "blocks.h"
 #include "clock.h"
 #include "counters.h"
 #include "launch.h"
@@ -90,6 +91,12 @@ int ak_fail(const char *format, ...)
         va_end(arguments);
     }
     return 1;
+}
+
+int ak_no_memory(size_t size)
+{
+    atomic_store(&launch.no_memory, true);
+    return ak_fail("malloc(%zu) returned NULL", size);
 }
 
 static pthread_mutex_t metric_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -268,7 +275,7 @@ static void *worker_main(void *argument)
     c->priv = ak_map(kernel.priv_bytes);
     live_set_map(&c->live, kernel.live_slots ? kernel.live_slots() : 0);
     sampler_init(w->hists, c->rng.state ^ 0x9a5, (uint32_t)param_int("lat_gap"));
-    stub_init(c->no_alloc || kernel.no_alloc ? ak_map(param_int("size_max") + STUB_SPREAD + CACHE_LINE) : NULL);
+    stub_init(c->no_alloc || kernel.no_alloc ? ak_map(launch.size_max + STUB_SPREAD + CACHE_LINE) : NULL);
     if (counters_open(c->thread) != 0 && param_word("counters")[0] != 'a')
         ak_fail("counters: the %s backend opened on no more than %u threads", param_word("counters"), c->thread);
     park(); /* baseline */
@@ -395,6 +402,20 @@ static void worker_init(struct worker *w, unsigned thread, void *shared)
     c->size_table = size_table;
 }
 
+/* What the table really holds: a file's sizes are its own. */
+static void sizes_range(void)
+{
+    launch.size_min = launch.size_max = size_table[0];
+    for (unsigned i = 1; i < SIZE_TABLE_ENTRIES; i++) {
+        launch.size_min = size_table[i] < launch.size_min ? size_table[i] : launch.size_min;
+        launch.size_max = size_table[i] > launch.size_max ? size_table[i] : launch.size_max;
+    }
+    if (strncmp(param_word("size_dist"), "file:", 5) != 0) {
+        launch.size_min = param_int("size_min");
+        launch.size_max = param_int("size_max");
+    }
+}
+
 static int threads_start(char *why, size_t why_size)
 {
     static cpu_set_t set;
@@ -431,6 +452,13 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
                         param_int("seed"), why, why_size);
     if (rc != 0)
         return rc;
+    sizes_range();
+    uint64_t least = kernel.size_least ? kernel.size_least() : 1;
+    if (kernel.sizes != SIZES_NONE && launch.size_min < least) {
+        snprintf(why, why_size, "a size of %llu bytes, this kernel needs %llu as it is asked to run", (unsigned long long)launch.size_min,
+                 (unsigned long long)least);
+        return EXIT_USAGE;
+    }
     unsigned spins = launch.threads < launch.placement->cpus ? SPINS : 0;
     barrier_init(&gate, launch.threads + 1, spins);
     barrier_init(&team, launch.threads, launch.oversubscribed ? 0 : SPINS);
@@ -459,6 +487,8 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
         for (uint64_t i = 0; i < param_int("mem_steps"); i++)
             look_and_keep();
     barrier_wait(&gate); /* verified, nothing freed yet */
+    if (!launch.no_alloc && !atomic_load(&failed))
+        blocks_check();
     launch.metadata = launch.no_alloc ? -1 : provenance_metadata(served_by, param_word("metadata_call"));
     barrier_wait(&gate);
     look_and_keep();

@@ -8,6 +8,7 @@
 #define AK_LAUNCH_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "accounting.h"
 #include "kernel.h"
@@ -42,7 +43,9 @@ struct launch {
     bool     oversubscribed, no_alloc;
     /* found; valid after launch_run */
     struct worker *worker;
+    uint64_t size_min, size_max; /* as asked for, or a size file's smallest and largest drawn */
     char     failure[512];       /* "" where everything verified */
+    atomic_bool no_memory;       /* it was a malloc that returned NULL */
     bool     ran_throughput, ran_batch, ran_latency, ran_memory;
     uint64_t wall_ticks, ops_done;
     struct thread_account used;  /* sum over workers */

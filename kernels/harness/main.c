@@ -32,7 +32,7 @@ static int launch_plan(char *why, size_t why_size)
     launch.threads = (unsigned)param_int("threads");
     launch.placement = placement_plan(param_word("placement"), own ? 0 : launch.threads, why, why_size);
     if (launch.placement == NULL)
-        return EXIT_ENVIRONMENT;
+        return placement_is_word(param_word("placement")) ? EXIT_ENVIRONMENT : EXIT_USAGE;
     if (own)
         launch.threads = launch.placement->cpus;
     option_threads_set(launch.threads);
@@ -54,7 +54,15 @@ static int refuse(const char *why, int code)
     return code;
 }
 
-int main(int argc, char **argv)
+/* A result that could not be written is no result. */
+static int finish(int code)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return refuse("the result cannot be written to stdout", EXIT_ENVIRONMENT);
+    return code;
+}
+
+static int kernel_main(int argc, char **argv)
 {
     static struct identity id;
     char why[COUNTER_REASON_MAX] = "";
@@ -84,8 +92,8 @@ int main(int argc, char **argv)
     }
 
     clock_init();
-    if (memory_policy(param_word("numa"), why, sizeof why) != 0)
-        return refuse(why, EXIT_ENVIRONMENT);
+    if ((rc = memory_policy(param_word("numa"), why, sizeof why)) != 0)
+        return refuse(why, rc);
     if ((rc = launch_plan(why, sizeof why)) != 0)
         return refuse(why, rc);
     if (launch.no_alloc) {
@@ -98,6 +106,11 @@ int main(int argc, char **argv)
         return refuse(why, rc);
 
     bool failed = launch.failure[0] != '\0';
-    result_print(&id, failed ? "verify_failed" : "ok", launch.failure);
+    result_print(&id, !failed ? "ok" : launch.no_memory ? "oom" : "verify_failed", launch.failure);
     return failed ? EXIT_MEASURED_FAILURE : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    return finish(kernel_main(argc, argv));
 }

@@ -117,7 +117,7 @@ int memory_policy(const char *policy, char *why, size_t why_size)
         char list[512];
         if (proc_read("/sys/devices/system/node/has_memory", list, sizeof list) <= 0) {
             snprintf(why, why_size, "--numa interleave: /sys/devices/system/node/has_memory cannot be read");
-            return -1;
+            return EXIT_ENVIRONMENT;
         }
         for (char *at = list; *at >= '0' && *at <= '9';) {
             unsigned long first = strtoul(at, &at, 10), last = *at == '-' ? strtoul(at + 1, &at, 10) : first;
@@ -131,19 +131,19 @@ int memory_policy(const char *policy, char *why, size_t why_size)
         uint64_t n;
         if (parse_number(policy + 5, 1000, 0, NODES_MAX - 1, &n) != 0) {
             snprintf(why, why_size, "--numa %s: expected bind:N with a node number", policy);
-            return -1;
+            return EXIT_USAGE;
         }
         nodes[n / LONG_BITS] |= 1ul << n % LONG_BITS;
         mode = MPOL_BIND;
     } else if (strcmp(policy, "local") != 0) {
         snprintf(why, why_size, "--numa %s: expected local, interleave or bind:N", policy);
-        return -1;
+        return EXIT_USAGE;
     }
     if (mode == MPOL_DEFAULT)
         return 0;
     if (syscall(SYS_set_mempolicy, mode, nodes, NODES_MAX) != 0) {
         snprintf(why, why_size, "--numa %s: set_mempolicy: %s", policy, strerror(errno));
-        return -1;
+        return EXIT_ENVIRONMENT;
     }
     return 0;
 }

@@ -22,7 +22,7 @@ const char *resident_reason(void);
 uint64_t resident_high_water(void);
 
 /* Set the policy of `--numa` for the pages that the process touches from here on: local, interleave or bind:N.
- * Returns 0, or -1 with `why`. */
+ * Returns 0, or an exit code (2: no such policy, 3: refused by the system) with `why`. */
 int memory_policy(const char *policy, char *why, size_t why_size);
 
 /* Read a file of /proc or /sys into `buffer` (terminated): its length, or -1. No allocation. */

@@ -213,6 +213,10 @@ static int sizes_resolve(void)
 
 static int passes_check(const char *list)
 {
+    if (*list == '\0') {
+        fprintf(stderr, "%s: --passes: empty, expected some of throughput, batch, latency, memory\n", kernel.name);
+        return EXIT_USAGE;
+    }
     for (const char *at = list; *at != '\0';) {
         size_t length = strcspn(at, ",");
         char pass[16];

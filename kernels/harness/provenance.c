@@ -63,6 +63,14 @@ static int build_id_visit(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
+/* A symbol that lies in that object itself: dlsym also searches what the object depends on, and would find the C
+ * library's answer in another allocator's name. NULL where it has none. */
+static void *own_symbol(const struct provenance *p, void *object, const char *name)
+{
+    void *address = dlsym(object, name);
+    return address != NULL && same_object(object_of(address), p->path) ? address : NULL;
+}
+
 typedef int (*mallctl_fn)(const char *, void *, size_t *, void *, size_t);
 
 int64_t provenance_metadata(const struct provenance *p, const char *how)
@@ -72,12 +80,12 @@ int64_t provenance_metadata(const struct provenance *p, const char *how)
     if (object == NULL)
         return -1;
     if (strncmp(how, "stat:", 5) == 0) {
-        size_t (*ask)(const char *) = (size_t(*)(const char *))dlsym(object, how + 5);
+        size_t (*ask)(const char *) = (size_t(*)(const char *))own_symbol(p, object, how + 5);
         if (ask != NULL && ask("metadata") != (size_t)-1)
             bytes = (int64_t)ask("metadata");
     } else if (strncmp(how, "mallctl:", 8) == 0) {
         /* jemalloc's statistics are of the last epoch; writing one makes them new. */
-        mallctl_fn ask = (mallctl_fn)dlsym(object, "mallctl");
+        mallctl_fn ask = (mallctl_fn)own_symbol(p, object, "mallctl");
         uint64_t epoch = 1;
         size_t value = 0, length = sizeof value, epoch_length = sizeof epoch;
         if (ask != NULL && ask("epoch", &epoch, &epoch_length, &epoch, sizeof epoch) == 0 &&
@@ -105,23 +113,23 @@ static void version_ask(struct provenance *p, const char *how)
     if (object == NULL)
         return;
     if (strncmp(how, "string:", 7) == 0) {
-        const char *(*ask)(void) = (const char *(*)(void))dlsym(object, argument);
-        if (ask != NULL)
-            snprintf(out, size, "%s", ask());
+        const char *(*ask)(void) = (const char *(*)(void))own_symbol(p, object, argument);
+        const char *answer = ask != NULL ? ask() : NULL;
+        snprintf(out, size, "%s", answer != NULL ? answer : "");
     } else if (strncmp(how, "hundreds:", 9) == 0) {
-        int (*ask)(void) = (int (*)(void))dlsym(object, argument);
+        int (*ask)(void) = (int (*)(void))own_symbol(p, object, argument);
         int v = ask != NULL ? ask() : 0;
         if (v > 0)
             snprintf(out, size, "%d.%d.%d", v / 100, v / 10 % 10, v % 10);
     } else if (strncmp(how, "mallctl:", 8) == 0) {
-        mallctl_fn ask = (mallctl_fn)dlsym(object, "mallctl");
+        mallctl_fn ask = (mallctl_fn)own_symbol(p, object, "mallctl");
         const char *text = NULL;
         size_t length = sizeof text;
         if (ask != NULL && ask(argument, &text, &length, NULL, 0) == 0 && text != NULL)
             snprintf(out, size, "%s", text);
     } else if (strncmp(how, "tc:", 3) == 0) {
         const char *(*ask)(int *, int *, const char **) =
-            (const char *(*)(int *, int *, const char **))dlsym(object, argument);
+            (const char *(*)(int *, int *, const char **))own_symbol(p, object, argument);
         int major = 0, minor = 0;
         const char *patch = "";
         if (ask != NULL && ask(&major, &minor, &patch) != NULL)

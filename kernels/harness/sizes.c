@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "kernel.h"
 #include "memory.h"
@@ -41,9 +42,14 @@ static int weight_line(const char *line, uint32_t *size, double *weight)
 
 static int file_load(const char *path, struct weighted *entry, size_t *count, char *text, char *why, size_t why_size)
 {
-    long length = proc_read(path, text, FILE_BYTES);
-    if (length < 0 || (size_t)length == FILE_BYTES - 1) {
-        snprintf(why, why_size, "%s: %s", path, length < 0 ? strerror(errno) : "longer than 1 MiB");
+    struct stat facts;
+    bool regular = stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+    long length = regular ? proc_read(path, text, FILE_BYTES) : -1;
+    const char *trouble = regular && length < 0 ? strerror(errno) : length < 0 ? "no such file, or not a plain one"
+                        : (size_t)length == FILE_BYTES - 1 ? "longer than 1 MiB"
+                        : memchr(text, '\0', (size_t)length) != NULL ? "holds a NUL byte" : NULL;
+    if (trouble != NULL) {
+        snprintf(why, why_size, "%s: %s", path, trouble);
         return EXIT_USAGE;
     }
     double total = 0;
@@ -58,7 +64,7 @@ static int file_load(const char *path, struct weighted *entry, size_t *count, ch
         if (*line == '\0' || *line == '#')
             continue;
         double weight;
-        if (*count == FILE_ENTRIES || weight_line(line, &entry[*count].size, &weight) != 0) {
+        if (*count == FILE_ENTRIES || weight_line(line, &entry[*count].size, &weight) != 0 || !isfinite(total + weight)) {
             snprintf(why, why_size, "%s:%u: expected 'size weight' (1 to 2^30 bytes, a positive number)", path, line_number);
             return EXIT_USAGE;
         }

@@ -62,6 +62,13 @@ static int cpus_scatter(hwloc_topology_t topology, hwloc_const_cpuset_t allowed,
     return (int)n;
 }
 
+bool placement_is_word(const char *policy)
+{
+    uint64_t node;
+    return strcmp(policy, "compact") == 0 || strcmp(policy, "scatter") == 0 || strcmp(policy, "none") == 0 ||
+           (strncmp(policy, "node:", 5) == 0 && parse_number(policy + 5, 1000, 0, INT_MAX, &node) == 0);
+}
+
 static void plan_make(struct plan *plan, const char *policy, unsigned threads)
 {
     struct placement *p = &plan->placement;
@@ -102,7 +109,6 @@ static void plan_make(struct plan *plan, const char *policy, unsigned threads)
         }
     } else {
         snprintf(plan->why, sizeof plan->why, "--placement %s: expected compact, scatter, none or node:N", policy);
-        plan->failed = EXIT_USAGE;
         return;
     }
     if (n <= 0) {

@@ -7,6 +7,7 @@
 #ifndef AK_TOPOLOGY_H
 #define AK_TOPOLOGY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define TOPOLOGY_CPUS_MAX 4096
@@ -30,6 +31,8 @@ struct placement {
  * Returns memory of the harness that lives as long as the process, or NULL with `why`. */
 const struct placement *placement_plan(const char *policy, unsigned threads, char *why, size_t why_size);
 
+/* True for compact, scatter, none and node:N. */
+bool placement_is_word(const char *policy);
 /* Distance class of two CPUs by OS number. */
 enum distance cpu_distance(const struct placement *p, int a, int b);
 

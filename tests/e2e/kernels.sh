@@ -177,6 +177,25 @@ else
   skip "allocations of the harness" "the counting library does not compile here"
 fi
 
+# ---- allocators that are wrong ----
+
+# bad NAME CODE: each kernel that keeps or hands over blocks must refuse such a malloc
+bad() {
+  preload=$dir/bad_$1.so
+  for kernel in churn fastpath remote_free; do
+    run $kernel --threads 2 --ops 3000 --size-min 64 --size-max "$([ "$kernel" = fastpath ] && echo 64 || echo 1024)"
+    [ $? -eq 1 ] && grep -qE "verify_failed|oom" "$dir/row" || { echo "$kernel took it"; preload=; return 1; }
+  done
+  preload=
+}
+for fault in overlap misaligned null; do
+  if ${CC:-gcc} -shared -fPIC -O1 -fno-builtin -DFAULT_$fault "$root/tests/e2e/fixtures/bad_malloc.c" -o "$dir/bad_$fault.so" 2> "$dir/said"; then
+    check "kernels refuse a malloc with the fault: $fault" bad $fault
+  else
+    skip "kernels refuse a malloc with the fault: $fault" "the library does not compile here"
+  fi
+done
+
 # ---- provenance and exit codes ----
 
 wrong_allocator_has_no_numbers() {
@@ -190,8 +209,18 @@ check "sizes for a kernel without: exit 2" exits 2 "$build/kernels/null" --size-
 check "a range for a kernel of one size: exit 2" exits 2 "$build/kernels/fastpath" --size-min 16 --size-max 32
 check "too few threads: exit 2" exits 2 "$build/kernels/remote_free" --threads 1
 check "a distribution that is none: exit 2" exits 2 "$build/kernels/churn" --size-dist gauss
+check "a placement that is none: exit 2" exits 2 "$build/kernels/churn" --placement foo
+check "a policy that is none: exit 2" exits 2 "$build/kernels/churn" --numa foo
+check "no pass: exit 2" exits 2 "$build/kernels/churn" --passes ""
+printf '16 1\n\0 32 1\n' > "$dir/nul"
+check "a size file with a NUL byte: exit 2" exits 2 "$build/kernels/churn" --size-dist "file:$dir/nul"
+check "a size file that is a folder: exit 2" exits 2 "$build/kernels/churn" --size-dist "file:$dir"
+full_disk() { "$build/kernels/churn" --ops 1000 --json > /dev/full; [ $? -eq 3 ]; }
+check "a result that cannot be written: exit 3" full_disk
+no_memory() { (ulimit -v 60000 && exits 1 timeout 60 "$build/kernels/remote_free" --threads 2 --ops 100000 --size-min 1M --size-max 1M); }
+check "no memory for a partner: an end, not a hang" no_memory
 check "a node that is not there: exit 3" exits 3 "$build/kernels/churn" --placement node:99
-check "touched blocks too small for a tag: exit 1" exits 1 "$build/kernels/churn" --size-min 1 --size-max 4
+check "touched blocks too small for a tag: exit 2" exits 2 "$build/kernels/churn" --size-min 1 --size-max 4
 check "the same without touching: exit 0" exits 0 "$build/kernels/churn" --size-min 1 --size-max 4 --touch none --ops 1000
 check "help: exit 0" exits 0 "$build/kernels/churn" --help
 

@@ -339,8 +339,8 @@ static void bad_placements_say_what_was_expected(void **state)
     assert_non_null(strstr(why, "compact, scatter, none or node:N"));
     assert_null(placement_plan("node:999", 1, why, sizeof why));
     assert_null(placement_plan("node:x", 1, why, sizeof why));
-    assert_int_equal(memory_policy("everywhere", why, sizeof why), -1);
-    assert_int_equal(memory_policy("bind:x", why, sizeof why), -1);
+    assert_int_equal(memory_policy("everywhere", why, sizeof why), EXIT_USAGE);
+    assert_int_equal(memory_policy("bind:x", why, sizeof why), EXIT_USAGE);
     assert_int_equal(memory_policy("local", why, sizeof why), 0);
 }
 
