@@ -7,6 +7,7 @@
  * one.
  */
 #include "launch.h"
+#include "standard_fds.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,6 +88,8 @@ static void kill_all(pid_t group)
 
 int main(int argc, char **argv)
 {
+    if (!standard_fds_reserve())
+        return EXIT_NO_EXEC;
     if (argc == 2 && strcmp(argv[1], "--where") == 0) {
         dl_iterate_phdr(print_object, NULL);
         return 0;

@@ -119,6 +119,12 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
             return true;
         }
     }
+    size_t at;
+    if (!text_is_utf8(library, strlen(library), &at)) {
+        al->reason = arena_printf(a, "%s: the path is not UTF-8 (byte %zu), which results could not record", library,
+                                  at + 1);
+        return true;
+    }
     if (!set_preload(a, al, library)) {
         al->reason = arena_printf(a, "%s: a blank or colon in the file's name, which LD_PRELOAD cannot carry",
                                   library);
@@ -152,6 +158,7 @@ bool allocator_resolve(struct arena *a, const struct paths *paths, struct alloca
 {
     const char *instead = override(a, al->name);
     const char *library = instead ? instead : al->library;
+    al->named |= instead != NULL;
     if (instead && strchr(instead, '/'))
         library = path_absolute(a, instead);
     al->found = false;
@@ -162,17 +169,17 @@ bool allocator_resolve(struct arena *a, const struct paths *paths, struct alloca
     const char *why;
     const char *id = elf_build_id(a, al->real, &why);
     al->build_id = id ? id : "";
+    al->stamp = file_stamp(a, al->real);
     return true;
 }
 
+/* As the kernel printed it. */
 static const char *member(struct arena *a, const json_t *json, const char *key)
 {
     const json_t *value = json_object_get(json, key);
     if (!value)
         value = json_object_get(json_object_get(json, "row"), key);
-    char *text = arena_strdup(a, json_string_value(value) ? json_string_value(value) : "");
-    text_one_line(text);
-    return text;
+    return json_string_value(value) ? arena_strdup(a, json_string_value(value)) : "";
 }
 
 bool allocator_probe(struct arena *a, const struct paths *paths, const char *probe_kernel,
@@ -199,9 +206,10 @@ bool allocator_probe(struct arena *a, const struct paths *paths, const char *pro
         return false;
     json_t *json = json_loadb(outcome.out.data, outcome.out.length, 0, NULL);
     if (json_is_object(json) && outcome.end == CHILD_EXITED) {
-        al->version = member(a, json, "allocator_version");
-        al->machine_id = member(a, json, "machine_id");
-        const char *trouble = member(a, json, "trouble"), *detail = member(a, json, "status_detail");
+        al->version = text_clean(a, member(a, json, "allocator_version"));
+        al->machine_id = text_clean(a, member(a, json, "machine_id"));
+        const char *trouble = text_clean(a, member(a, json, "trouble"));
+        const char *detail = text_clean(a, member(a, json, "status_detail"));
         const char *path = member(a, json, "allocator_path");
         al->trouble = *trouble ? trouble : detail;
         if (!*al->trouble && strcmp(path, al->real) != 0)
@@ -225,5 +233,7 @@ const char *allocator_changed(struct arena *a, const struct allocator *al)
         return arena_printf(a, "%s: %s", al->real, why);
     if (strcmp(id, al->build_id) != 0)
         return arena_printf(a, "%s is another build than when the run began", al->real);
+    if (!*id && strcmp(file_stamp(a, al->real), al->stamp) != 0)
+        return arena_printf(a, "%s, which has no build-id, is another file than when the run began", al->real);
     return NULL;
 }

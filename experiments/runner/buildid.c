@@ -68,3 +68,12 @@ char *elf_build_id(struct arena *a, const char *path, const char **why)
         close(fd);
     return *why ? NULL : id ? id : arena_strdup(a, "");
 }
+
+char *file_stamp(struct arena *a, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return arena_strdup(a, "");
+    return arena_printf(a, "%lld bytes, inode %llu, changed %lld.%09ld", (long long)st.st_size,
+                        (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}

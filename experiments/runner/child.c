@@ -1,5 +1,6 @@
 #include "child.h"
 #include "../launcher/launch.h"
+#include "orphans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 extern char **environ;
 
 #define LAUNCHER_GRACE_MS 10000 /* ak-launch enforces the timeout; ak steps in only if that one hangs */
+#define READ_BYTES        65536
 #define DRAIN_MS          1000  /* for pipes that somebody still holds after the report */
 
 volatile sig_atomic_t child_interrupts;
@@ -161,7 +163,7 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
         for (int i = 0; i < PIPES; i++) {
             if (!watch[i].revents)
                 continue;
-            char bytes[65536];
+            static char bytes[READ_BYTES]; /* ak has one thread; its stack may be small */
             ssize_t got = read(watch[i].fd, bytes, sizeof bytes);
             if (got < 0 && (errno == EINTR || errno == EAGAIN))
                 continue;
@@ -186,6 +188,7 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
         kill(pid, SIGKILL); /* the kernel follows by its parent-death signal */
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         ;
+    orphans_end();
     if (reported == sizeof report)
         end_from_report(o, &report);
     if (overflow)
@@ -200,7 +203,10 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
         buffer_add(&o->err, "", 0);
     for (int i = 0; i < PIPES; i++)
         close_pipe(pipes[i]);
-    return true;
+    if (r->interrupts_max != 1 || o->end != CHILD_STOPPED || !child_interrupts)
+        return true;
+    child_outcome_free(o); /* what it would have said is not known: no word about it is true */
+    return fault_set(f, AK_FAILED, "interrupted");
 failed:
     for (int i = 0; i < PIPES; i++)
         close_pipe(pipes[i]);

@@ -31,7 +31,7 @@ struct child_request {
     const char *directory;   /* NULL: here */
     uint64_t timeout_ms;     /* 0: none */
     size_t out_max;          /* bytes of stdout; more ends the program */
-    int interrupts_max;      /* stop when that many interrupts came; 0: never */
+    int interrupts_max;      /* stop when that many interrupts came; 0: never; 1: with a fault */
 };
 
 struct child_outcome {
@@ -49,8 +49,8 @@ extern volatile sig_atomic_t child_interrupts;
 /* From now on count them instead of dying. */
 void child_watch_interrupts(void);
 
-/* Run to the end. False only if ak-launch itself cannot be started (AK_ENVIRONMENT). Free with
- * child_outcome_free. */
+/* Run to the end. False if ak-launch itself cannot be started (AK_ENVIRONMENT), or where interrupts_max is 1 and an
+ * interrupt came (AK_FAILED). Free with child_outcome_free. */
 bool child_run(const char *launcher, const struct child_request *, struct child_outcome *, struct fault *);
 void child_outcome_free(struct child_outcome *);
 /* How it ended, in words: "exit status 3", "signal 11 (Segmentation fault)". In the arena. */

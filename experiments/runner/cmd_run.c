@@ -58,6 +58,11 @@ static bool name_allocators(struct suite *s, const char *text, const char **plai
     for (size_t i = 0; i < list.count; i++) {
         const char *equals = strchr(list.word[i], '=');
         const char *name = list.word[i];
+        if (!equals && strchr(name, '/'))
+            return fault_set(f, AK_USAGE,
+                             "--allocators: '%s' is a path, expected NAME or NAME=LIBRARY separated by commas; give "
+                             "a path that holds a comma by AK_LIBRARY_NAME instead",
+                             name);
         if (equals) {
             name = arena_strndup(&s->arena, list.word[i], (size_t)(equals - list.word[i]));
             if (!registry_add_library(&s->arena, &s->registry, name, equals + 1, f))
@@ -74,6 +79,7 @@ static bool make_plan(struct suite *s, struct run_options *o, struct sweep *swee
     const char *path = sweep_locate(&s->arena, &s->paths, o->sweep, f);
     const char *allocators = NULL;
     if (!path || !sweep_read(&s->arena, &s->paths, path, o->preset, sweep, f) || !suite_kernels(s, f) ||
+        !registry_check(&s->arena, &s->registry, &s->kernels.names, f) ||
         (o->allocators && !name_allocators(s, o->allocators, &allocators, f)))
         return false;
     const char *const keys[] = {"allocators", "threads", "reps", "seed", "counters", "timeout"};
@@ -226,6 +232,8 @@ static size_t report(struct arena *a, const struct results *r, struct fault *f)
         if (counts[s])
             printf(" %zu %s", counts[s], status_names[s]);
     putchar('\n');
+    if (runs.rows && counts[STATUS_SKIPPED] == runs.rows)
+        printf("nothing was measured: every row was skipped (%s)\n", runs.row[0].field[detail]);
     return failed;
 }
 
@@ -252,6 +260,7 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
         fflush(stdout);
         good = execute_plan(&s->paths, plan, &facts, &results, &tally, f);
     }
+    good = good && results_in_place(&results, f);
     if (good && !tally.stopped) {
         json_object_set_new(meta, "finished_at", json_string(time_stamp(&s->arena)));
         good = results_write_meta(&results, meta, f);

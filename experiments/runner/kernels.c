@@ -1,4 +1,5 @@
 #include "kernels.h"
+#include "buildid.h"
 #include "child.h"
 
 #include <dirent.h>
@@ -134,6 +135,26 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct kernel_info *)a)->name, ((const struct kernel_info *)b)->name);
 }
 
+/* A kernel may be a script, which has no build-id. */
+static void identify(struct arena *a, struct kernel_info *k)
+{
+    const char *why, *id = elf_build_id(a, k->path, &why);
+    k->build_id = id ? id : "";
+    k->stamp = file_stamp(a, k->path);
+}
+
+const char *kernel_changed(struct arena *a, const struct kernel_info *k)
+{
+    struct kernel_info now = {.path = k->path};
+    identify(a, &now);
+    if (!*now.stamp)
+        return arena_printf(a, "kernel %s (%s) is gone", k->name, k->path);
+    if (strcmp(now.build_id, k->build_id) != 0 || (!*now.build_id && strcmp(now.stamp, k->stamp) != 0))
+        return arena_printf(a, "kernel %s (%s) is another build than when this start of the run began", k->name,
+                            k->path);
+    return NULL;
+}
+
 bool kernels_read(struct arena *a, const struct paths *paths, struct kernels *kernels, struct fault *f)
 {
     *kernels = (struct kernels){0};
@@ -149,6 +170,7 @@ bool kernels_read(struct arena *a, const struct paths *paths, struct kernels *ke
         kernels->kernel = arena_grow(a, kernels->kernel, kernels->count, sizeof *kernels->kernel);
         kernels->kernel[kernels->count++] =
             (struct kernel_info){.name = arena_strdup(a, entry->d_name), .path = path, .what = "", .op = ""};
+        identify(a, &kernels->kernel[kernels->count - 1]);
     }
     closedir(folder);
     if (kernels->count)

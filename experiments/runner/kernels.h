@@ -24,6 +24,7 @@ struct kernel_param {
 
 struct kernel_info {
     const char *name, *path;
+    const char *build_id, *stamp; /* of its file when it was described */
     const char *trouble; /* why it cannot be used; NULL: it can */
     const char *what, *op;
     struct words variants; /* the first is the default; none: "" */
@@ -44,6 +45,8 @@ struct kernels {
 
 /* Ask every executable of the kernels' folder. A kernel that does not answer is listed with its trouble. */
 bool kernels_read(struct arena *, const struct paths *, struct kernels *, struct fault *);
+/* NULL if the program is still the one that was described; else what changed. */
+const char *kernel_changed(struct arena *, const struct kernel_info *);
 const struct kernel_info *kernels_find(const struct kernels *, const char *name);
 const struct kernel_param *kernel_param(const struct kernel_info *, const char *name);
 /* Read a description; false with kernel_info.trouble set where it is not what docs/kernel-interface.md

@@ -3,6 +3,8 @@
  */
 #include "command.h"
 #include "meta.h"
+#include "orphans.h"
+#include "../launcher/standard_fds.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -49,6 +51,9 @@ static int unknown(const char *name)
 
 int main(int argc, char **argv)
 {
+    if (!standard_fds_reserve())
+        return AK_ENVIRONMENT; /* there may be nowhere to say so */
+    orphans_adopt();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, not a death */
     signal(SIGXFSZ, SIG_IGN); /* and so is a full quota */
     if (argc < 2) {

@@ -30,7 +30,14 @@ const char *meta_text(const json_t *meta, const char *key)
 
 static json_t *text_or_null(const char *text)
 {
-    return text && *text ? json_string(text) : json_null();
+    json_t *json = text && *text ? json_string(text) : json_null();
+    return json ? json : json_string("(not UTF-8)");
+}
+
+/* The file's stamp where no build-id tells builds apart. */
+static json_t *file_or_null(const char *build_id, const char *stamp)
+{
+    return build_id && !*build_id ? text_or_null(stamp) : json_null();
 }
 
 /* ---- other programs ---- */
@@ -126,7 +133,7 @@ static json_t *command_line(char **command)
     return list;
 }
 
-static json_t *allocator_meta(const struct registry *r, const struct allocator *al)
+static json_t *allocator_meta(struct arena *a, const struct registry *r, const struct allocator *al)
 {
     json_t *m = json_object();
     json_object_set_new(m, "name", json_string(al->name));
@@ -139,8 +146,9 @@ static json_t *allocator_meta(const struct registry *r, const struct allocator *
     json_object_set_new(m, "frees", json_boolean(al->frees));
     json_object_set_new(m, "found", json_boolean(al->found));
     json_object_set_new(m, "reason", text_or_null(al->found ? al->trouble : al->reason));
-    json_object_set_new(m, "path", text_or_null(al->real));
+    json_object_set_new(m, "path", text_or_null(al->real ? text_clean(a, al->real) : NULL));
     json_object_set_new(m, "build_id", text_or_null(al->build_id));
+    json_object_set_new(m, "file", file_or_null(al->build_id, al->stamp));
     json_object_set_new(m, "version", text_or_null(al->version));
     return m;
 }
@@ -158,9 +166,11 @@ static json_t *kernels_meta(const struct plan *plan)
     for (size_t i = 0; i < plan->blocks; i++) {
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b}", "name", k->name, "what", k->what,
-                                                  "op", *k->op ? k->op : "one malloc/free cycle", "no_alloc",
-                                                  (int)k->no_alloc));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "name", k->name, "what",
+                                                  k->what, "op", *k->op ? k->op : "one malloc/free cycle",
+                                                  "no_alloc", (int)k->no_alloc, "path", text_or_null(k->path),
+                                                  "build_id", text_or_null(k->build_id), "file",
+                                                  file_or_null(k->build_id, k->stamp)));
         last = k;
     }
     return list;
@@ -187,7 +197,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
         const struct allocator *al = &registry->allocator[i];
         if (!words_have(&plan->allocators, al->name))
             continue;
-        json_array_append_new(allocators, allocator_meta(registry, al));
+        json_array_append_new(allocators, allocator_meta(a, registry, al));
         machine_id = *machine_id ? machine_id : al->machine_id;
     }
     json_object_set_new(meta, "schema", json_integer(META_SCHEMA));
@@ -255,6 +265,15 @@ static bool same_number(const json_t *meta, const char *key, uint64_t now, struc
                                               key, then, now);
 }
 
+/* The file is the one whose stamp was recorded, if any was. */
+static bool same_file(const json_t *then, const char *name, const char *now, struct fault *f)
+{
+    const char *stamp = meta_text(then, "file");
+    return !*stamp || strcmp(stamp, now) == 0 ||
+           fault_set(f, AK_USAGE, "%s has no build-id and is another file (%s) than when the folder's run began (%s)",
+                     name, now, stamp);
+}
+
 static bool same_allocator(struct arena *a, const json_t *then, const struct registry *registry,
                            struct fault *f)
 {
@@ -267,10 +286,35 @@ static bool same_allocator(struct arena *a, const json_t *then, const struct reg
         return true;
     }
     if (strcmp(meta_text(then, "build_id"), al->build_id) != 0 ||
-        strcmp(meta_text(then, "path"), al->real) != 0)
+        strcmp(meta_text(then, "path"), text_clean(a, al->real)) != 0)
         return fault_set(f, AK_USAGE,
                          "%s is now %s (build-id %s), the folder's run began with %s (build-id %s)", al->name,
                          al->real, al->build_id, meta_text(then, "path"), meta_text(then, "build_id"));
+    return *al->build_id || same_file(then, al->name, al->stamp, f);
+}
+
+/* Another build of a kernel measures another thing: rows of both must not stand in one folder. */
+static bool same_kernels(const json_t *meta, const struct plan *plan, struct fault *f)
+{
+    size_t i;
+    json_t *then;
+    json_array_foreach(json_object_get(meta, "kernels"), i, then)
+    {
+        const char *name = meta_text(then, "name"), *id = meta_text(then, "build_id");
+        for (size_t b = 0; b < plan->blocks; b++) {
+            const struct kernel_info *k = plan->block[b].kernel;
+            if (strcmp(k->name, name) != 0)
+                continue;
+            if (*id && strcmp(id, k->build_id) != 0)
+                return fault_set(f, AK_USAGE,
+                                 "kernel %s (%s) has build-id %s, the folder's run began with %s; put that build "
+                                 "back, or begin a new run",
+                                 name, k->path, *k->build_id ? k->build_id : "(none)", id);
+            if (!*id && !same_file(then, name, k->stamp, f))
+                return false;
+            break;
+        }
+    }
     return true;
 }
 
@@ -279,7 +323,8 @@ bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const
 {
     if (!same_text(meta, "sweep", plan->sweep->name, f) ||
         !same_text(meta, "preset", plan->sweep->preset, f) || !same_number(meta, "seed", plan->seed, f) ||
-        !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f))
+        !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f) ||
+        !same_kernels(meta, plan, f))
         return false;
     size_t i;
     json_t *then;

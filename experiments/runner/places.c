@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,6 +62,21 @@ static char *find_root(struct arena *a, const char *folder)
     return NULL;
 }
 
+/* A build folder outside the tree: the build wrote the tree's path into BUILD/root. NULL if that leads nowhere. */
+static char *recorded_root(struct arena *a, const char *build)
+{
+    char root[PATH_MAX] = "";
+    FILE *file = fopen(arena_printf(a, "%s/root", build), "re");
+    if (!file)
+        return NULL;
+    if (!fgets(root, sizeof root, file))
+        *root = '\0';
+    fclose(file);
+    root[strcspn(root, "\n")] = '\0';
+    return *root == '/' && path_is_file(arena_printf(a, "%s/allocators/registry.ini", root)) ? arena_strdup(a, root)
+                                                                                           : NULL;
+}
+
 bool paths_find(struct arena *a, struct paths *p, struct fault *f)
 {
     *p = (struct paths){0};
@@ -80,11 +96,13 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
     } else {
         p->root = find_root(a, bin);
         if (!p->root)
+            p->root = recorded_root(a, prefix);
+        if (!p->root)
             return fault_set(
                 f, AK_ENVIRONMENT,
-                "neither %s nor a source tree with allocators/registry.ini above %s: ak must lie in "
-                "its build folder or be installed with make install",
-                p->kernels, bin);
+                "neither %s nor a source tree with allocators/registry.ini above %s or at the path in %s/root: ak must "
+                "lie in its build folder or be installed with make install",
+                p->kernels, bin, prefix);
         p->kernels = arena_printf(a, "%s/kernels", prefix);
         p->counters = arena_printf(a, "%s/counters", prefix);
         p->registry = arena_printf(a, "%s/allocators/registry.ini", p->root);

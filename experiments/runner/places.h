@@ -9,6 +9,8 @@
  *   libraries  ROOT/BUILD/lib                       PREFIX/lib
  *   registry   ROOT/allocators/registry.ini         PREFIX/share/alloc-kernels/registry.ini
  *   sweeps     ROOT/experiments                     PREFIX/share/alloc-kernels/experiments
+ *
+ * ROOT is the nearest folder above ak that holds allocators/registry.ini, else the path that BUILD/root holds.
  */
 #ifndef AK_PLACES_H
 #define AK_PLACES_H

@@ -68,14 +68,19 @@ static bool yes_or_no(const char *path, const struct ini_entry *e, bool *value, 
            fault_at(f, path, e->line, "%s = '%s', expected yes or no", e->name, e->value);
 }
 
-static bool version_call_is_good(const char *how)
+/* KIND:SYMBOL of one of the kinds (NULL-terminated), with a symbol. */
+static bool call_is_good(const char *how, const char *const *kinds)
 {
-    static const char *const calls[] = {"string:", "hundreds:", "mallctl:", "tc:"};
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
-        if (strncmp(how, calls[i], strlen(calls[i])) == 0 && how[strlen(calls[i])])
+    for (; *kinds; kinds++) {
+        size_t length = strlen(*kinds);
+        if (strncmp(how, *kinds, length) == 0 && how[length] == ':' && how[length + 1])
             return true;
-    return !*how || strcmp(how, "file") == 0;
+    }
+    return false;
 }
+
+static const char *const version_calls[] = {"string", "hundreds", "mallctl", "tc", NULL};
+static const char *const metadata_calls[] = {"stat", "mallctl", NULL};
 
 static bool take(struct arena *a, const char *path, const struct ini_entry *e, struct allocator *al,
                  struct fault *f)
@@ -92,14 +97,14 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
                           : arena_printf(a, "%s/%s", path_folder(a, path_absolute(a, path)), e->value);
     else if (strcmp(e->name, "version") == 0) {
         al->version_call = e->value;
-        return version_call_is_good(e->value) ||
+        return !*e->value || strcmp(e->value, "file") == 0 || call_is_good(e->value, version_calls) ||
                fault_at(
                    f, path, e->line,
                    "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL or file",
                    e->value);
     } else if (strcmp(e->name, "metadata") == 0) {
         al->metadata_call = e->value;
-        return strncmp(e->value, "stat:", 5) == 0 || strncmp(e->value, "mallctl:", 8) == 0 ||
+        return call_is_good(e->value, metadata_calls) ||
                fault_at(f, path, e->line, "metadata = '%s', expected stat:SYMBOL or mallctl:NAME", e->value);
     } else if (strcmp(e->name, "colour") == 0)
         return (text_uint(e->value, 0, &al->colour) && al->colour >= 1 && al->colour <= COLOURS) ||
@@ -110,6 +115,7 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
         return yes_or_no(path, e, &al->frees, f);
     else if (strcmp(e->name, "kernels") == 0) {
         al->kernels = text_list(a, e->value);
+        al->kernels_line = e->line;
         return !words_have(&al->kernels, "") ||
                fault_at(f, path, e->line, "empty item in '%s', expected names separated by commas", e->value);
     } else {
@@ -144,6 +150,18 @@ bool registry_read(struct arena *a, const char *path, struct registry *r, struct
         for (size_t i = 0; i < file.entries; i++)
             if (strcmp(file.entry[i].section, section->name) == 0 && !take(a, path, &file.entry[i], al, f))
                 return false;
+    }
+    return true;
+}
+
+bool registry_check(struct arena *a, const struct registry *r, const struct words *kernels, struct fault *f)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct allocator *al = &r->allocator[i];
+        for (size_t k = 0; k < al->kernels.count; k++)
+            if (!words_have(kernels, al->kernels.word[k]))
+                return fault_at(f, al->file, al->kernels_line, "unknown kernel '%s'%s", al->kernels.word[k],
+                                nearest_hint(a, al->kernels.word[k], kernels));
     }
     return true;
 }

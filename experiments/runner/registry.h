@@ -25,9 +25,10 @@ struct allocator {
     bool required;
     bool frees;
     struct words kernels; /* it runs in these only; empty: in all */
+    unsigned kernels_line;
     const char *file;     /* where it was declared; "" for name=library on the command line */
     unsigned line;
-    bool named; /* by the user, on the command line */
+    bool named; /* by the user, on the command line or by AK_LIBRARY_... */
     /* from allocator_resolve */
     bool found;
     const char *reason;    /* why not, in words */
@@ -36,6 +37,7 @@ struct allocator {
     const char *expect;    /* --expect: real path, or "libc" */
     const char *real;      /* real path of the object that must serve */
     const char *build_id;  /* as the file has it */
+    const char *stamp;     /* file_stamp: tells builds without a build-id apart */
     /* from allocator_probe: what the library says of itself in a process */
     const char *version;
     const char *trouble; /* why it did not serve; "" if it did */
@@ -50,6 +52,8 @@ struct registry {
 
 /* Add a file's sections to the registry; a section of the same name replaces the earlier one. */
 bool registry_read(struct arena *, const char *path, struct registry *, struct fault *);
+/* Every kernel that a section lists is there: else AK_USAGE with the nearest name. */
+bool registry_check(struct arena *, const struct registry *, const struct words *kernels, struct fault *);
 struct allocator *registry_find(const struct registry *, const char *name);
 /* Add an allocator that the user named with its library (name=library). */
 bool registry_add_library(struct arena *, struct registry *, const char *name, const char *library,

@@ -153,12 +153,30 @@ static bool open_tables(struct results *r, struct fault *f)
     return true;
 }
 
+/* True if runs.csv is absent or a part of its header: nothing was ever measured into the folder. */
+static bool nothing_committed(const struct results *r, const struct buffer *header, struct fault *f)
+{
+    char start[4096]; /* the header is shorter */
+    int fd = openat(r->lock_fd, FILE_RUNS, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT || broken(r, FILE_RUNS, f);
+    ssize_t length = read(fd, start, sizeof start);
+    close(fd);
+    if (length < 0)
+        return broken(r, FILE_RUNS, f);
+    return ((size_t)length <= header->length && memcmp(start, header->data, (size_t)length) == 0) ||
+           fault_set(f, AK_USAGE,
+                     "%s/%s holds rows, but %s is missing: nothing can tell whose they are; put %s back, or choose "
+                     "another --out",
+                     r->folder, FILE_RUNS, FILE_META, FILE_META);
+}
+
 bool results_create(struct results *r, const struct plan *plan, const json_t *meta, struct fault *f)
 {
     struct buffer text = {0}, header = {0};
     plan_csv(plan, &text);
     runs_header(&header);
-    bool made = replace_file(r, FILE_SWEEP, plan->sweep->text, plan->sweep->length, f) &&
+    bool made = nothing_committed(r, &header, f) && replace_file(r, FILE_SWEEP, plan->sweep->text, plan->sweep->length, f) &&
                 replace_file(r, FILE_PLAN, text.data, text.length, f) &&
                 replace_file(r, FILE_RUNS, header.data, header.length, f);
     for (int s = 0; s < SIDES && made; s++)
@@ -237,10 +255,9 @@ static bool cut_torn_line(struct arena *a, const struct results *r, const char *
         size_t keep = length;
         while (keep && text[keep - 1] != '\n')
             keep--;
-        if (keep < header_length &&
-            strncmp(text, header, length < header_length ? length : header_length) == 0)
+        if (keep < header_length && memcmp(text, header, length < header_length ? length : header_length) == 0)
             good = replace_file(r, file, header, header_length, f);
-        else if (memcmp(text, header, header_length) != 0)
+        else if (length < header_length || memcmp(text, header, header_length) != 0)
             good = fault_at(f, arena_printf(a, "%s/%s", r->folder, file), 1,
                             "another header, expected that of this ak");
         else if (keep < length) {
@@ -327,9 +344,25 @@ bool results_resume(struct arena *a, struct results *r, const struct plan *plan,
 
 /* ---- a row ---- */
 
+bool results_in_place(const struct results *r, struct fault *f)
+{
+    struct stat ours, there;
+    if (fstat(r->lock_fd, &ours) != 0 || stat(r->folder, &there) != 0 || ours.st_dev != there.st_dev ||
+        ours.st_ino != there.st_ino)
+        return fault_set(f, AK_ENVIRONMENT, "%s was %s while the run went on; stopped", r->folder,
+                         ours.st_nlink ? "renamed or replaced, its rows are where it went," : "removed");
+    if (fstat(r->runs_fd, &ours) != 0 || fstatat(r->lock_fd, FILE_RUNS, &there, 0) != 0 ||
+        ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)
+        return fault_set(f, AK_ENVIRONMENT, "%s/%s was replaced or removed while the run went on; stopped", r->folder,
+                         FILE_RUNS);
+    return true;
+}
+
 bool results_append(struct results *r, const struct buffer side[SIDES], const struct buffer *row,
                     struct fault *f)
 {
+    if (!results_in_place(r, f))
+        return false;
     off_t before[SIDES + 1];
     const char *failed = NULL;
     int error = 0;

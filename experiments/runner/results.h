@@ -45,11 +45,13 @@ enum folder_state results_state(const char *folder);
 /* Make the folder (if need be) and lock it. False: AK_USAGE where another ak holds it, else
  * AK_ENVIRONMENT. */
 bool results_lock(struct results *, const char *folder, struct fault *);
-/* Write sweep, plan, empty tables and at last meta.json. */
+/* Write sweep, plan, empty tables and at last meta.json. False with AK_USAGE where runs.csv holds rows already. */
 bool results_create(struct results *, const struct plan *, const json_t *meta, struct fault *);
 /* Open an existing folder for the same plan: cut a torn line, drop side rows that were never committed, and
  * learn which rows are done. False with AK_USAGE where the plan differs or a file is damaged. */
 bool results_resume(struct arena *, struct results *, const struct plan *, struct fault *);
+/* False (AK_ENVIRONMENT) where the folder or its runs.csv is no longer where it was: renamed, replaced or removed. */
+bool results_in_place(const struct results *, struct fault *);
 /* Side rows first, then the row. On failure nothing of the row remains, and the fault says how to go on. */
 bool results_append(struct results *, const struct buffer side[SIDES], const struct buffer *row,
                     struct fault *);

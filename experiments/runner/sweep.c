@@ -161,7 +161,10 @@ static bool name_from(struct arena *a, struct sweep *s, struct fault *f)
 {
     const char *base = path_name(s->path), *dot = strrchr(base, '.');
     char *name = arena_strndup(a, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    size_t at;
     s->name = name;
+    if (!text_is_utf8(name, strlen(name), &at))
+        return fault_at(f, s->path, 0, "the name is not UTF-8 (byte %zu), expected UTF-8, which results are", at + 1);
     for (; *name; name++)
         if ((unsigned char)*name <= ' ' || strchr("\"',=", *name))
             return fault_at(f, s->path, 0,

@@ -107,6 +107,13 @@ void text_one_line(char *text)
     text[out] = '\0';
 }
 
+char *text_clean(struct arena *a, const char *text)
+{
+    char *line = arena_strndup(a, text, strnlen(text, TEXT_CLEAN_MAX));
+    text_one_line(line);
+    return line;
+}
+
 char *text_last_line(struct arena *a, const char *text, size_t max)
 {
     size_t end = strlen(text);

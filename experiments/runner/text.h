@@ -28,6 +28,9 @@ struct words {
 /* Make one line of it in place: control characters and broken UTF-8 become blanks, runs of blanks one blank,
  * ends are trimmed. */
 void text_one_line(char *);
+/* A copy in one line, cut at TEXT_CLEAN_MAX bytes: the form in which results carry what others said. */
+#define TEXT_CLEAN_MAX 1000
+char *text_clean(struct arena *, const char *);
 /* True if `bytes` are well-formed UTF-8 without NUL; else *at is the offset of the first bad byte. */
 bool text_is_utf8(const char *bytes, size_t length, size_t *at);
 /* The last line of `text` that is not blank, in one line of at most `max` bytes; "" if there is none. */

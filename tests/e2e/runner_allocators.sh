@@ -37,8 +37,9 @@ is "AK_LIBRARY_WRAPPER overrides: exit 0" "$(AK_LIBRARY_WRAPPER=$dir/mine.so cod
 is "AK_LIBRARY_WRAPPER overrides: its object served" "$(column over/runs.csv allocator_path | grep -c "/mine.so$")" 4
 AK_LIBRARY_ABSENT=$dir/none.so
 export AK_LIBRARY_ABSENT
-is "an override that leads nowhere: exit 0" "$(code ak run plain --preset smoke --out over2)" 0
-is "an override that leads nowhere: skipped" "$(statuses over2)" "ok 6, skipped 2"
+is "an override that leads nowhere: exit 3" "$(code ak run plain --preset smoke --out over2)" 3
+check "an override that leads nowhere: says which, in one line" sh -c 'grep -q none.so "$1" && [ "$(wc -l < "$1")" -eq 1 ]' sh "$dir/err"
+check "an override that leads nowhere: nothing was run" test ! -e over2/runs.csv
 unset AK_LIBRARY_ABSENT
 
 # LD_PRELOAD knows no quoting: blanks and colons in the path must not matter
@@ -49,6 +50,18 @@ is "blanks and colons in a library's path: it served" "$(column odd0/runs.csv al
 printf '[odd]\nlibrary = a b:c/libodd.so\n' > more.ini
 is "the same by a registry of one's own: exit 0" "$(code ak run plain --preset smoke --out odd --registry more.ini --allocators odd)" 0
 is "the same by a registry of one's own: it served" "$(column odd/runs.csv allocator_path | grep -c 'a b:c/libodd.so')" 4
+
+mkdir "two  blanks"
+cp mine.so "two  blanks/l.so"
+is "two blanks in a row, a comma by AK_LIBRARY: exit 0" "$(mkdir a,b; cp mine.so a,b/l.so; AK_LIBRARY_ODD=$dir/a,b/l.so code ak run plain --preset smoke --out comma --registry more.ini --allocators odd)" 0
+is "two blanks in a row in a library's path: exit 0" "$(code ak run plain --preset smoke --out blanks --allocators "odd=two  blanks/l.so")" 0
+is "two blanks in a row in a library's path: ok" "$(statuses blanks)" "ok 4"
+is "two blanks in a row in a library's path: ak verify: exit 0" "$(code ak verify blanks)" 0
+is "a comma in a library's path on the command line: exit 2" "$(code ak run plain --preset smoke --out c2 --allocators odd=a,b/l.so)" 2
+check "it says how to give it" grep -q AK_LIBRARY_ "$dir/err"
+printf 'kernel = null\nallocators = glibc, absent\nnull.allocators = absent\n' > none.sweep
+is "every row skipped: exit 0" "$(code ak run none.sweep --preset smoke --out none)" 0
+check "every row skipped: says that nothing was measured" grep -q '^nothing was measured: .*absent is not installed' "$dir/out"
 
 # LD_PRELOAD of the user's own does not reach the kernels, allocator tuning does
 is "a user's LD_PRELOAD is not passed on: exit 0" "$(LD_PRELOAD=$lib/libwrapper.so MALLOC_ARENA_MAX=1 code ak run plain --preset smoke --out env --allocators glibc)" 0

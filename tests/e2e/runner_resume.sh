@@ -57,8 +57,18 @@ is "resuming after torn lines: exit 0" "$(code ak run slow.sweep --preset smoke 
 check "every planned row exactly once" planned_once torn
 is "ak verify: exit 0" "$(code ak verify torn)" 0
 rm torn/meta.json
+cp torn/runs.csv kept.csv
+is "rows without meta.json: exit 2" "$(code ak run slow.sweep --preset smoke --out torn --resume --reps 1)" 2
+check "it says why" grep -q 'holds rows, but meta.json is missing' "$dir/err"
+check "the rows stand" cmp kept.csv torn/runs.csv
+head -n 1 kept.csv > torn/runs.csv
 is "a folder that was never complete: refused without --resume" "$(code ak run slow.sweep --preset smoke --out torn)" 2
 is "a folder that was never complete: begun anew with it" "$(code ak run slow.sweep --preset smoke --out torn --resume --reps 1)" 0
+
+# closed standard files
+is "stdin and stdout closed: exit 0" "$("$ak" run slow.sweep --preset smoke --out closed --reps 1 2> "$dir/err" <&- >&-; echo $?)" 0
+is "all three closed: exit 0" "$("$ak" run slow.sweep --preset smoke --out closed2 --reps 1 <&- >&- 2>&-; echo $?)" 0
+is "nothing was printed into the files: ak verify: exit 0" "$(code ak verify closed)$(code ak verify closed2)" 00
 
 # another build of an allocator
 cp -r run rebuilt
@@ -68,6 +78,67 @@ head -n 20 run/runs.csv > rebuilt/runs.csv
 is "another build of an allocator: exit 2" "$(code ak run slow.sweep --preset smoke --out rebuilt --resume)" 2
 check "it names it" grep -q 'wrapper is now .*build-id' "$dir/err"
 mv kept.so "$suite/build/lib/libwrapper.so"
+
+# another build of a kernel, between two starts and in the middle
+cp -r run rebuilt2
+head -n 20 run/runs.csv > rebuilt2/runs.csv
+cp "$suite/build/kernels/misbehave" kept.kernel
+another_kernel() {
+  ${CC:-cc} -O1 -g -DANOTHER -std=gnu11 -D_GNU_SOURCE -I"$root/kernels" -rdynamic "$fixtures/misbehave.c" \
+    "$build/obj/libharness.a" -lhwloc -ljansson -lpthread -ldl -lm -o another.kernel && mv another.kernel "$suite/build/kernels/misbehave"
+}
+another_kernel
+is "another build of a kernel: exit 2" "$(code ak run slow.sweep --preset smoke --out rebuilt2 --resume)" 2
+check "it names it" grep -q 'kernel misbehave .*build-id' "$dir/err"
+cp kept.kernel back.kernel && mv back.kernel "$suite/build/kernels/misbehave"
+is "the old build again: exit 0" "$(code ak run slow.sweep --preset smoke --out rebuilt2 --resume)" 0
+is "meta.json tells the kernels' builds" "$(jq -r '.kernels[] | select(.build_id == null or .path == null) | .name' rebuilt2/meta.json)" ""
+"$ak" run slow.sweep --preset smoke --out rebuilt3 > out.txt 2>&1 &
+pid=$!
+begun() { [ "$(wc -l < rebuilt3/runs.csv)" -gt 3 ]; }
+wait_until 20 begun
+another_kernel
+wait $pid
+is "another build of a kernel in the middle: exit 3" $? 3
+check "it names it" grep -q 'kernel misbehave .*another build' out.txt
+cp kept.kernel back.kernel && mv back.kernel "$suite/build/kernels/misbehave"
+is "the old build again: exit 0" "$(code ak run slow.sweep --preset smoke --out rebuilt3 --resume)" 0
+
+# a library without build-id
+${CC:-cc} -O1 -shared -fPIC -fno-builtin -Wl,--build-id=none "$fixtures/wrapper.c" -o bare.so
+is "a library without build-id: exit 0" "$(code ak run plain --preset smoke --out bare --allocators bare=bare.so)" 0
+cp -r bare bare2
+head -n 2 bare/runs.csv > bare2/runs.csv
+is "the same file: exit 0" "$(code ak run plain --preset smoke --out bare --allocators bare=bare.so --resume)" 0
+${CC:-cc} -O2 -shared -fPIC -fno-builtin -Wl,--build-id=none "$fixtures/wrapper.c" -o bare.so
+is "another file: exit 2" "$(code ak run plain --preset smoke --out bare2 --allocators bare=bare.so --resume)" 2
+check "it names it" grep -q 'bare has no build-id' "$dir/err"
+
+# the folder goes away in the middle
+for how in renamed removed; do
+  "$ak" run slow.sweep --preset smoke --out away > out.txt 2>&1 &
+  pid=$!
+  begun() { [ "$(wc -l < away/runs.csv)" -gt 3 ]; }
+  wait_until 20 begun
+  if [ $how = renamed ]; then mv away went; else rm -r away; fi
+  wait $pid
+  is "the folder $how: exit 3" $? 3
+  check "the folder $how: said so" grep -q "away was $how" out.txt
+  check "the folder $how: no word of results there" sh -c '! grep -q "^results in" out.txt'
+done
+is "the renamed one can be gone on with: exit 0" "$(code ak run slow.sweep --preset smoke --out went --resume)" 0
+
+# an interrupt before anything runs
+${CC:-cc} -O1 -shared -fPIC -fno-builtin -DSLOW_START "$fixtures/wrapper.c" -o sleepy.so
+"$ak" run plain --preset smoke --out early --allocators sleepy=sleepy.so > out.txt 2>&1 &
+pid=$!
+looking() { pgrep -f "^$suite/build/bin/ak-launch .* $dir/sleepy.so .*--where" && sleep 0.3; }
+check "an allocator is looked for" wait_until 10 looking
+kill -TERM $pid
+wait $pid
+is "an interrupt while allocators are looked for: exit 1" $? 1
+is "it says that alone" "$(cat out.txt)" "ak: interrupted"
+check "nothing was made" test ! -e early/runs.csv
 
 # two at once
 acts hang "timeout = 20"

@@ -55,6 +55,15 @@ is "the launcher killed: exit 1" $? 1
 is "the launcher killed: error" "$(statuses launcher)" "error 1"
 check "the launcher killed: its kernel is gone" wait_until 5 nothing_left
 
+acts family
+"$ak" run acts.sweep --preset smoke --out family > out.txt 2>&1 &
+pid=$!
+running() { pgrep -f "^$suite/build/kernels/misbehave .*--act family" > pids && [ "$(wc -l < pids)" -eq 3 ]; }
+check "a family runs" wait_until 10 running
+kill -KILL "$(pgrep -f "^$suite/build/bin/ak-launch ")"
+wait $pid
+check "the launcher killed: its kernel's family is gone" nothing_left
+
 # min_threads, threads and allocators that cannot be
 is "picky allocator left out by the sweep: exit 0" "$(printf 'kernel = misbehave, null\nallocators = glibc, picky\nnull.allocators = glibc, picky\n' > p.sweep; code ak run p.sweep --preset smoke --out picky)" 0
 is "picky allocator left out by the sweep: rows" "$(statuses picky)" "ok 3"

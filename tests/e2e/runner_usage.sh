@@ -50,6 +50,12 @@ head -c 3000 /dev/urandom > bad.sweep
 is "random bytes: exit 2" "$(code ak run bad.sweep)" 2
 : > bad.sweep
 refused "an empty file" 2 "bad.sweep: no 'kernel'" ak run bad.sweep
+cp "$suite/experiments/plain.sweep" "$(printf 'caf\351.sweep')"
+refused "a sweep's name that is not UTF-8" 2 "not UTF-8" ak run "./$(printf 'caf\351.sweep')"
+printf '[mine]\nlibrary = x.so\nkernels = null, misbehaf\n' > more.ini
+refused "a kernel that the registry alone knows" 2 "more.ini:3: unknown kernel 'misbehaf' (did you mean 'misbehave'" ak run plain --registry more.ini
+printf '[mine]\nlibrary = x.so\nmetadata = stat:\n' > more.ini
+refused "a metadata call without a symbol" 2 "more.ini:3: metadata = 'stat:'" ak run plain --registry more.ini
 refused "verify without a folder" 2 "expected one results folder" ak verify
 refused "verify of what is none" 2 "meta.json" ak verify "$dir"
 refused "list of what is none" 2 "did you mean 'kernels'" ak list kernel
@@ -62,6 +68,13 @@ is "list kernels --json: names" "$(ak list kernels --json | jq -r '.[].name' | t
 is "doctor: exit 0" "$(code ak doctor)" 0
 check "doctor names a missing allocator and the fix" sh -c 'grep -A2 "absent is not installed" "$1" | grep -q fix:' sh "$dir/out"
 check "doctor --json has findings" sh -c '"$1" doctor --json | jq -e ".findings | length > 10" >/dev/null' sh "$suite/build/bin/ak"
+
+# a build folder that is not below the source tree
+mkdir -p "$dir/apart"
+cp -r "$suite/build" "$dir/apart/build"
+is "no source tree above: exit 3" "$(code "$dir/apart/build/bin/ak" list)" 3
+echo "$suite" > "$dir/apart/build/root"
+is "its path recorded by the build: exit 0" "$(code "$dir/apart/build/bin/ak" list)" 0
 
 # it works from anywhere, and the dry run runs nothing
 mkdir -p elsewhere/deep
