@@ -77,8 +77,8 @@ fit_metadata <- function(runs) {
   one <- function(g, x, term) {
     fit_row(median_interval(x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = source_text(g))
   }
+  split <- os_resolved(rows) # for all or for none: to split off only where it is large would favour the slow
   do.call(rbind, lapply(unname(groups), function(g) {
-    split <- os_resolved(g)
     faults <- one(g, g$faults_per_op, "faults")
     faults$unit <- "1/op"
     rbind(one(g, own_time(g, split), "T_metadata"), if (split) one(g, g$sys_ns_per_op, "T_os"),
@@ -114,7 +114,7 @@ fit_penalty <- function(results) {
   if (is.null(matrix) || nrow(matrix) == 0) {
     return(no_number("P_L3", "not measured here: no ok rows of the c2c kernel"))
   }
-  matrix$distance <- distance_class(matrix$from_cpu, matrix$to_cpu, results$meta)
+  matrix$distance <- distance_text(matrix$distance)
   groups <- split(matrix, list(matrix$state, matrix$distance), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
     per_launch <- tapply(g$ns, g$key, stats::median)
@@ -137,15 +137,11 @@ fit_chase <- function(runs) {
   }))
 }
 
-#' Distance class of CPU pairs, as far as the recorded topology tells: on one socket and node every pair is in the
-#' same class unless cores hold several hardware threads; with several nodes the pairs are not told apart yet.
-distance_class <- function(from_cpu, to_cpu, meta) {
-  facts <- machine_of(meta)$facts
-  nodes <- node_count(meta)
-  one_thread_cores <- isTRUE(facts$cores == facts$hardware_threads)
-  class <- if (is.na(nodes)) "distance not known" else if (nodes > 1) "any node"
-           else if (one_thread_cores) "same node, other core" else "same node"
-  rep(class, length(from_cpu))
+#' The distance class of a pair of CPUs as c2c records it, in words.
+distance_text <- function(class) {
+  words <- c(smt = "same core", l3 = "same L3", package = "same socket", remote = "other socket")
+  text <- unname(words[class])
+  ifelse(is.na(text), "distance not recorded", text)
 }
 
 #' The churn rows that the whole is checked against, one slice with threads varying.
@@ -184,16 +180,18 @@ fit_whole <- function(runs) {
   fast <- fast[fast$variant %in% METADATA_VARIANT, , drop = FALSE]
   parts <- lapply(unique(usable$allocator), function(allocator) {
     own <- usable[usable$allocator == allocator, , drop = FALSE]
-    whole_of_allocator(own, loop, fast[fast$allocator == allocator, , drop = FALSE], source_text(usable))
+    whole_of_allocator(own, loop, fast[fast$allocator == allocator, , drop = FALSE], source_text(usable),
+                       os_resolved(usable), os_resolved(fast))
   })
   list(folder = folder, fit = do.call(rbind, lapply(parts, `[[`, "fit")),
        model = do.call(rbind, lapply(parts, `[[`, "model")))
 }
 
-#' One allocator's terms. Arguments as in fit_whole; `loop` gives the null kernel's launches at n threads.
-whole_of_allocator <- function(own, loop, fast, source) {
+#' One allocator's terms. Arguments as in fit_whole; `loop` gives the null kernel's launches at n threads; `split` and
+#' `split_fast` say whether system time is told apart, for all allocators of the slice alike.
+whole_of_allocator <- function(own, loop, fast, source, split, split_fast) {
   name <- own$allocator[1]
-  by_size <- vapply(split(fast, fast$size_min), function(g) stats::median(own_time(g, os_resolved(g))), 0)
+  by_size <- vapply(split(fast, fast$size_min), function(g) stats::median(own_time(g, split_fast)), 0)
   metadata <- mean_over_sizes(as.numeric(names(by_size)), as.numeric(by_size), own$size_min[1], own$size_max[1],
                               own$size_dist[1])
   one <- own[own$threads == 1, , drop = FALSE]
@@ -202,7 +200,6 @@ whole_of_allocator <- function(own, loop, fast, source) {
   for (n in sort(unique(own$threads))) {
     at <- own[own$threads == n, , drop = FALSE]
     scale <- if (n == 1) 1 else if (length(loop(n)) > 0) stats::median(loop(n)) / loop_one else NA_real_
-    split <- os_resolved(at) && (nrow(one) == 0 || os_resolved(one))
     base <- if (nrow(one) > 0) stats::median(own_time(one, split)) else NA_real_
     os <- median_interval(if (split) at$sys_ns_per_op else numeric())
     whole <- median_interval(at$ns_per_op)

@@ -93,12 +93,15 @@ verdict_macros <- function(comparison) {
   counts <- counts[counts > 0]
   changed <- verdicts$metric[verdicts$depends %in% TRUE]
   sensitivity <- if (comparison$several) {
-    paste0("It was measured in ", length(unique(comparison$details$setting)), " settings; ",
+    paste0("It was measured in ", length(unique(comparison$details$setting)), " settings",
+           if (length(comparison$fixed) > 0) {
+             paste0(" (not varied, so that no verdict is better than direction only: ", and_list(comparison$fixed), ")")
+           }, "; ",
            if (length(changed) == 0) "no verdict depends on it."
            else paste0("verdicts that change with it or with the reading: ", paste(changed, collapse = ", "), "."),
            " Table~\\ref{tab:sensitivity} has the ratios.")
   } else {
-    "The sensitivity to the live set was not measured in these data, so no verdict here is better than direction only."
+    paste0("The sensitivity to them was not measured in these data, so no verdict here is better than direction only.")
   }
   c(words, verdictCounts = tex_escape(paste(counts, names(counts), collapse = ", ")), saySensitivity = sensitivity,
     sayConditions = if (comparison$several) "; the sensitivity above shows how much hangs on them" else "")

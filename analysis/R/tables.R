@@ -50,7 +50,8 @@ our_value <- function(results, cell, allocator, metric) {
 table_published <- function(results, comparison, claims, registry) {
   cells <- comparison$cells
   if (length(cells) == 0) cells <- list(list(rows = comparison$rows, reading = "thread", setting = ""))
-  same <- vapply(cells, `[[`, "", "setting") == cells[[1]]$setting
+  fullest <- which.max(vapply(cells, function(cell) nrow(cell$rows), 0L))
+  same <- vapply(cells, `[[`, "", "setting") == cells[[fullest]]$setting
   cells <- c(cells[same], cells[!same])
   first <- cells[!duplicated(vapply(cells, `[[`, "", "reading"))]
   body <- list()
@@ -129,7 +130,7 @@ table_verdicts <- function(comparison) {
 table_sensitivity <- function(comparison) {
   details <- comparison$details
   if (!comparison$several) {
-    return(list(reason = "not measured here: the data have one live set only", launches = integer()))
+    return(list(reason = "not measured here: the data have one setting only", launches = integer()))
   }
   keys <- unique(details[c("reading", "setting")])
   body <- lapply(seq_len(nrow(keys)), function(i) {
@@ -138,7 +139,7 @@ table_sensitivity <- function(comparison) {
     c(READING_TEXT[[keys$reading[i]]], tex_escape(keys$setting[i]),
       ifelse(is.finite(own$value), paste(number_text(own$value), interval_tex(own)), "--"))
   })
-  list(lines = tabular(paste0("l", wrapped(0.18), "rrrr"), c("reading", "live set", PUBLISHED_METRICS$metric), body),
+  list(lines = tabular(paste0("l", wrapped(0.18), "rrrr"), c("reading", "setting", PUBLISHED_METRICS$metric), body),
        launches = details$launches,
        caption = paste0("Each ratio: ", launches_phrase(details$launches, "paired launch", "paired launches"), "."))
 }
@@ -457,7 +458,8 @@ all_tables <- function(results, fit, claims, registry) {
 # What each table shows, the beginning of its caption.
 TABLE_TITLES <- c(published = "The published values and ours",
                   verdicts = "Verdicts on the published ratios of mimalloc to jemalloc",
-                  sensitivity = "The ratio of mimalloc to jemalloc by live set", latency = "Latency of one malloc in ns",
+                  sensitivity = "The ratio of mimalloc to jemalloc by live set, lifetimes and touching",
+                  latency = "Latency of one malloc in ns",
                   sharing = "Slow-down by false sharing and kernel",
                   remote = "Blocks freed by another thread than their allocator's: ns of thread time a block, by pattern",
                   terms = "Terms that belong to the machine, and terms that these data cannot give, with the reason",

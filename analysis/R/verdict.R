@@ -47,6 +47,9 @@ verdict_ratio <- function(published, interval, conditions = character(), unmeasu
 #' The weakest of several verdicts.
 weakest_verdict <- function(verdicts) verdicts[which.max(VERDICT_STRENGTH[verdicts])]
 
+# With less CPU time each than this, more threads than CPUs hardly overlap: a thread is done within a few slices.
+OVERLAP_MS <- 50
+
 #' What differs between measured rows and the published conditions.
 #' @param rows ok rows of the cell that is compared
 #' @param wanted named list: threads, cycles, size_min, size_max, version.*
@@ -58,6 +61,9 @@ differing_conditions <- function(rows, wanted, reading = "thread") {
   wanted_number <- function(key) as.numeric(wanted[[key]])
   add(any(rows$oversubscribed %in% 1 | rows$threads > rows$cpus),
       paste0("oversubscribed: ", plural(max(rows$threads), "thread"), " on ", plural(min(rows$cpus), "CPU")))
+  each_ms <- stats::median((rows$cpu_user_ns + rows$cpu_sys_ns) / rows$threads, na.rm = TRUE) / 1e6
+  add(any(rows$threads > rows$cpus) && is.finite(each_ms) && each_ms < OVERLAP_MS,
+      paste0("largely one thread after another: ", number_text(each_ms), " ms of CPU time each"))
   add(any(rows$threads != wanted_number("threads")),
       paste0(paste(unique(rows$threads), collapse = ", "), if (all(rows$threads == 1)) " thread" else " threads",
              " instead of ", wanted$threads))
@@ -95,6 +101,13 @@ PUBLISHED_METRICS <- data.frame(
 PUBLISHED_PAIR <- c("mimalloc", "jemalloc")
 PUBLISHED_ALLOCATORS <- c("glibc", "jemalloc", "mimalloc")
 SENSITIVITY_COLUMNS <- c("live_blocks", "lifetime_dist", "touch")
+SENSITIVITY_WORDS <- c(live_blocks = "live set", lifetime_dist = "lifetimes", touch = "touching")
+
+#' What of the sensitivity was not varied in the rows, in words.
+unvaried <- function(rows) {
+  same <- vapply(SENSITIVITY_COLUMNS, function(name) length(unique(rows[[name]])) < 2, TRUE)
+  unname(SENSITIVITY_WORDS[SENSITIVITY_COLUMNS[same]])
+}
 
 #' Read the claims data of the paper.
 #' @param dir the folder paper/
@@ -120,6 +133,7 @@ published_conditions <- function(claims) {
 #' @return all statuses; zero rows where nothing was run
 published_rows <- function(runs, wanted) {
   rows <- rows_of(runs, "churn", c("paper", "contention"))
+  rows <- rbind(rows, runs[runs$kernel %in% "churn" & runs$sweep %in% "sensitivity" & !runs$folder %in% rows$folder, ])
   rows <- rows[rows$allocator %in% PUBLISHED_ALLOCATORS, , drop = FALSE]
   have <- ok_rows(rows)$threads
   if (length(have) == 0) have <- rows$threads
@@ -210,16 +224,17 @@ compare_published <- function(results, claims) {
       compare_claim(results, PUBLISHED_METRICS[i, ], cell, claims, wanted)
     }))
   }))
-  several <- length(unique(vapply(cells, `[[`, "", "setting"))) > 1
+  fixed <- unvaried(rows)
   verdicts <- do.call(rbind, lapply(seq_len(nrow(PUBLISHED_METRICS)), function(i) {
-    claim_verdict(PUBLISHED_METRICS[i, ], details, claims, several)
+    claim_verdict(PUBLISHED_METRICS[i, ], details, claims, fixed)
   }))
-  list(rows = rows, cells = cells, details = details, verdicts = verdicts, several = several)
+  list(rows = rows, cells = cells, details = details, verdicts = verdicts, fixed = fixed,
+       several = length(unique(vapply(cells, `[[`, "", "setting"))) > 1)
 }
 
 #' The verdict on a claim over all its readings and settings.
-#' @param several TRUE where the live set (or lifetimes, touching) was varied
-claim_verdict <- function(metric, details, claims, several) {
+#' @param fixed which of live set, lifetimes and touching were not varied, in words; empty: all were
+claim_verdict <- function(metric, details, claims, fixed) {
   own <- details[details$claim == metric$claim, , drop = FALSE]
   published <- published_value(claims, metric$claim, PUBLISHED_PAIR[1]) /
     published_value(claims, metric$claim, PUBLISHED_PAIR[2])
@@ -234,12 +249,12 @@ claim_verdict <- function(metric, details, claims, several) {
   word <- weakest_verdict(own$verdict)
   shown <- own[own$verdict == word, , drop = FALSE][1, ]
   note <- shown$note
-  if (any(measured) && !several) {
+  if (any(measured) && length(fixed) > 0) {
     if (word == "reproduced") word <- "direction only"
-    note <- paste0(c(note[nzchar(note)], "sensitivity to the live set was not measured"), collapse = "; ")
+    note <- paste0(c(note[nzchar(note)], paste("sensitivity to", and_list(fixed), "was not measured")), collapse = "; ")
   }
   depends <- length(unique(own$verdict)) > 1
-  if (depends) note <- paste0("depends on reading and live set, the weakest stands; ", note)
+  if (depends) note <- paste0("depends on reading and setting, the weakest stands; ", note)
   if (length(missing) > 0) note <- paste0(note, "; not measured in the other reading")
   data.frame(claim = metric$claim, metric = metric$metric, published = published, value = shown$value,
              low = shown$low, high = shown$high, launches = shown$launches, verdict = word, note = note,
