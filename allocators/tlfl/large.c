@@ -94,6 +94,7 @@ void tlfl__large_free(struct span *span, void *block, const char *call)
     tlfl__central_enter();
     if (map_find(block) != span)
         tlfl__fail(call, block, "freed twice at the same time");
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller found it in the map */
     if (block != span->base)
         tlfl__fail(call, block, "points into a block, not to its start");
     size_t huge = span->kind == SPAN_HUGE ? span->size : 0;

@@ -217,7 +217,7 @@ check "a size file with a NUL byte: exit 2" exits 2 "$build/kernels/churn" --siz
 check "a size file that is a folder: exit 2" exits 2 "$build/kernels/churn" --size-dist "file:$dir"
 full_disk() { "$build/kernels/churn" --ops 1000 --json > /dev/full; [ $? -eq 3 ]; }
 check "a result that cannot be written: exit 3" full_disk
-no_memory() { (ulimit -v 60000 && exits 1 timeout 60 "$build/kernels/remote_free" --threads 2 --ops 100000 --size-min 1M --size-max 1M); }
+no_memory() { exits 1 prlimit --as=60000000 timeout 60 "$build/kernels/remote_free" --threads 2 --ops 100000 --size-min 1M --size-max 1M; }
 check "no memory for a partner: an end, not a hang" no_memory
 check "a node that is not there: exit 3" exits 3 "$build/kernels/churn" --placement node:99
 check "touched blocks too small for a tag: exit 2" exits 2 "$build/kernels/churn" --size-min 1 --size-max 4
