@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEFAULT_PRESET "quick"
-
 /* The command line. */
 struct run_options {
     const char *sweep, *preset, *out, *allocators, *threads, *reps, *seed, *counters, *timeout, *registry;
@@ -45,7 +43,7 @@ static bool read_options(struct arena *a, int argc, char **argv, struct run_opti
         return fault_set(f, AK_USAGE, "run: %s, expected one SWEEP (see `ak list sweeps`)",
                          left < 2 ? "no sweep" : "more than one argument");
     o->sweep = argv[1];
-    o->preset = o->preset ? o->preset : DEFAULT_PRESET;
+    o->preset = o->preset ? o->preset : PRESET_DEFAULT;
     return true;
 }
 

@@ -71,6 +71,7 @@ bool csv_next(struct csv_reader *r, struct fault *f)
         return false;
     arena_free(r->arena);
     struct words fields = {0};
+    const char *start = r->next;
     r->line = r->next_line++;
     for (;;) {
         const char *field = read_field(r, f);
@@ -80,6 +81,8 @@ bool csv_next(struct csv_reader *r, struct fault *f)
         if (r->next == r->end || *r->next++ == '\n')
             break;
     }
+    if (memchr(start, '\0', (size_t)(r->next - start)))
+        return fault_at(f, r->path, r->line, "a NUL byte, expected text");
     r->field = fields.word;
     r->fields = fields.count;
     return true;

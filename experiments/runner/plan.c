@@ -327,9 +327,7 @@ static bool add_block(struct expansion *x, const size_t *at)
         return false;
     if (!b.members)
         return true;
-    b.hash = hash_text(hash_text(HASH_START, x->sweep->name), x->kernel->name);
-    for (size_t i = 0; i < b.options; i++)
-        b.hash = hash_text(hash_text(b.hash, b.option[i].key), b.option[i].stable);
+    b.hash = plan_hash(x->sweep->name, x->kernel->name, b.option, b.options);
     rough_cost(&b, x->cpus);
     x->plan->block = arena_grow(x->arena, x->plan->block, x->plan->blocks, sizeof *x->plan->block);
     x->plan->block[x->plan->blocks++] = b;
@@ -379,16 +377,30 @@ static void shuffle(uint64_t *state, size_t *item, size_t count)
     }
 }
 
+uint64_t plan_hash(const char *sweep, const char *kernel, const struct option_pair *option, size_t count)
+{
+    uint64_t hash = hash_text(hash_text(HASH_START, sweep), kernel);
+    for (size_t i = 0; i < count; i++)
+        hash = hash_text(hash_text(hash, option[i].key), option[i].stable);
+    return hash;
+}
+
+void plan_identify(uint64_t hash, const char *allocator, uint64_t rep, uint64_t plan_seed,
+                   char row_id[ROW_ID_LENGTH + 1], uint64_t *seed)
+{
+    uint64_t id = hash_text(hash, allocator);
+    id = hash_bytes(hash_bytes(id, &rep, sizeof rep), &plan_seed, sizeof plan_seed);
+    snprintf(row_id, ROW_ID_LENGTH + 1, "%016" PRIx64, hash_mix(id));
+    uint64_t mixed = hash_bytes(hash_bytes(hash, &rep, sizeof rep), &plan_seed, sizeof plan_seed);
+    *seed = (hash_mix(mixed ^ 1) & SEED_MASK) + 1;
+    if (*seed > SEED_MASK)
+        *seed = 1;
+}
+
 static void fill_row(const struct plan *p, const struct block *b, size_t member, uint64_t rep,
                      struct planned *row)
 {
-    uint64_t id = hash_text(b->hash, b->member[member].allocator->name);
-    id = hash_bytes(hash_bytes(id, &rep, sizeof rep), &p->seed, sizeof p->seed);
-    snprintf(row->row_id, sizeof row->row_id, "%016" PRIx64, hash_mix(id));
-    uint64_t seed = hash_bytes(hash_bytes(b->hash, &rep, sizeof rep), &p->seed, sizeof p->seed);
-    row->seed = (hash_mix(seed ^ 1) & SEED_MASK) + 1;
-    if (row->seed > SEED_MASK)
-        row->seed = 1;
+    plan_identify(b->hash, b->member[member].allocator->name, rep, p->seed, row->row_id, &row->seed);
     row->block = b;
     row->member = member;
     row->rep = rep;
@@ -484,6 +496,27 @@ void plan_csv(const struct plan *p, struct buffer *out)
         buffer_free(&options);
         csv_end_row(out);
     }
+}
+
+/* "key=value key=value": no value but the path of a table of sizes holds a blank, and `placement` follows that. */
+bool plan_options(struct arena *a, const char *text, struct option_pair **option, size_t *count)
+{
+    static const char after_path[] = " placement=";
+    *option = NULL;
+    *count = 0;
+    while (*text) {
+        const char *equals = strchr(text, '='), *end = equals ? equals + strcspn(equals, " ") : NULL;
+        if (!equals)
+            return false;
+        if (strncmp(text, "size_dist=file:", strlen("size_dist=file:")) == 0)
+            for (const char *next = strstr(text, after_path); next; next = strstr(next + 1, after_path))
+                end = next;
+        const char *value = arena_strndup(a, equals + 1, (size_t)(end - equals - 1));
+        *option = arena_grow(a, *option, *count, sizeof **option);
+        (*option)[(*count)++] = (struct option_pair){arena_strndup(a, text, (size_t)(equals - text)), value, value};
+        text = end + (*end == ' ');
+    }
+    return true;
 }
 
 double plan_estimate_s(const struct plan *p, size_t first)

@@ -70,6 +70,13 @@ bool plan_make(struct arena *, const struct sweep *, const struct kernels *, str
                struct plan *, struct fault *);
 /* An option's value as recorded, or "" where the block has none of that key. */
 const char *block_option(const struct block *, const char *key);
+/* The options that plan_csv wrote in one field, split again. False where they are none. */
+bool plan_options(struct arena *, const char *text, struct option_pair **, size_t *count);
+/* Hash of a block: what a row's id and seed derive from. */
+uint64_t plan_hash(const char *sweep, const char *kernel, const struct option_pair *, size_t count);
+/* The id and the seed of a repetition under a plan's seed. */
+void plan_identify(uint64_t hash, const char *allocator, uint64_t rep, uint64_t plan_seed,
+                   char row_id[ROW_ID_LENGTH + 1], uint64_t *seed);
 /* The plan as CSV, the same bytes for the same plan. */
 void plan_csv(const struct plan *, struct buffer *);
 /* Rough time of the rows from `first` on, in seconds. */

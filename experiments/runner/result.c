@@ -334,7 +334,7 @@ static void add_launch_metrics(struct result *r, const char *row_id, const struc
 {
     struct buffer *b = &r->side[SIDE_METRICS];
     buffer_addf(b, "%s,launch_wall_ns,ns,%" PRIu64 ",\n", row_id, o->wall_ns);
-    buffer_addf(b, "%s,launch_maxrss_bytes,bytes,%" PRIu64 ",\n", row_id, o->maxrss_bytes);
+    buffer_addf(b, "%s," RESULT_LAST_METRIC ",bytes,%" PRIu64 ",\n", row_id, o->maxrss_bytes);
 }
 
 /* ---- the outcome ---- */

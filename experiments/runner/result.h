@@ -11,6 +11,9 @@
 #include "columns.h"
 #include "plan.h"
 
+/* The metric that the runner adds to an ok row after all others. */
+#define RESULT_LAST_METRIC "launch_maxrss_bytes"
+
 struct result {
     const char *value[COLUMNS_MAX]; /* by column; NULL: empty */
     enum status status;

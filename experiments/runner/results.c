@@ -1,4 +1,5 @@
 #include "results.h"
+#include "committed.h"
 #include "csv.h"
 #include "inifile.h"
 
@@ -333,7 +334,8 @@ bool results_resume(struct arena *a, struct results *r, const struct plan *plan,
         return false;
     struct plan_index index = index_plan(a, plan);
     runs_header(&header);
-    bool good = cut_torn_line(a, r, FILE_RUNS, header.data, header.length, f) && learn_done(a, r, &index, f);
+    bool good = cut_torn_line(a, r, FILE_RUNS, header.data, header.length, f) && learn_done(a, r, &index, f) &&
+                committed_rows_whole(r->folder, f);
     for (int s = 0; good && s < SIDES; s++)
         good =
             cut_torn_line(a, r, side_files[s].file, side_files[s].header, strlen(side_files[s].header), f) &&

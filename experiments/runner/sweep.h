@@ -21,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define PRESET_DEFAULT "quick"
+
 enum level { LEVEL_PRESET_FILE, LEVEL_BASE, LEVEL_SECTION, LEVEL_COMMAND_LINE };
 
 struct setting {

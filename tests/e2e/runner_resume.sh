@@ -65,6 +65,20 @@ head -n 1 kept.csv > torn/runs.csv
 is "a folder that was never complete: refused without --resume" "$(code ak run slow.sweep --preset smoke --out torn)" 2
 is "a folder that was never complete: begun anew with it" "$(code ak run slow.sweep --preset smoke --out torn --resume --reps 1)" 0
 
+# side files that lost what committed rows wrote
+is "a run with all passes: exit 0" "$(printf 'kernel = misbehave\nallocators = glibc, wrapper\nreps = 2\npasses = throughput, latency, memory\nops = 3000\nlat_gap = 1\n' > all.sweep; code ak run all.sweep --preset smoke --out all)" 0
+is "ak verify: exit 0" "$(code ak verify all)" 0
+for file in hist timeline metrics; do
+  rm -rf less
+  cp -r all less
+  head -n 4 all/runs.csv > less/runs.csv
+  head -n 3 "all/$file.csv" > "less/$file.csv"
+  cp "less/$file.csv" before.csv
+  is "$file.csv cut: exit 2" "$(code ak run all.sweep --preset smoke --out less --resume)" 2
+  check "$file.csv cut: named" grep -q "less/$file.csv lacks lines of row" "$dir/err"
+  check "$file.csv cut: untouched" cmp before.csv "less/$file.csv"
+done
+
 # closed standard files
 is "stdin and stdout closed: exit 0" "$("$ak" run slow.sweep --preset smoke --out closed --reps 1 2> "$dir/err" <&- >&-; echo $?)" 0
 is "all three closed: exit 0" "$("$ak" run slow.sweep --preset smoke --out closed2 --reps 1 <&- >&- 2>&-; echo $?)" 0

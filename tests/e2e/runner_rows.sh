@@ -84,6 +84,75 @@ is "ak verify sees a missing row: exit 1" "$(code ak verify tampered)" 1
 cp good/runs.csv tampered/runs.csv
 echo "0000000000000000,malloc,1.000,2.000,3" >> tampered/hist.csv
 is "ak verify sees a side row of nobody: exit 1" "$(code ak verify tampered)" 1
+printf 'kernel = misbehave\nallocators = glibc\npasses = throughput, latency, memory\nops = 3000\nlat_gap = 1\n' > whole.sweep
+is "a run with all passes: exit 0" "$(code ak run whole.sweep --preset smoke --out whole)" 0
+is "ak verify accepts it: exit 0" "$(code ak verify whole)" 0
+
+# put FILE COLUMN VALUE: set a column of the first row of whole/FILE in tampered/
+put() {
+  awk -v want="$2" -v value="$3" '
+    NR == 1 { n = split($0, head, ","); for (i = 1; i <= n; i++) if (head[i] == want) at = i }
+    NR == 2 {
+      out = ""; field = 1; quoted = 0; done = 0
+      for (i = 1; i <= length($0); i++) {
+        c = substr($0, i, 1)
+        if (c == "\"") quoted = !quoted
+        if (c == "," && !quoted) { if (field == at) out = out value; field++; out = out c; continue }
+        if (field != at) out = out c
+      }
+      if (field == at) out = out value
+      $0 = out
+    }
+    { print }' "whole/$1" > "tampered/$1"
+}
+# notices FILE PATTERN COLUMN VALUE
+notices() {
+  rm -rf tampered
+  cp -r whole tampered
+  put "$1" "$3" "$4"
+  is "ak verify sees $3 = '$4' in $1: exit 1" "$(code ak verify tampered)" 1
+  check "it says: $2" grep -q -- "$2" "$dir/out"
+}
+notices runs.csv "cycles is 0" cycles 0
+notices runs.csv "ops is empty" ops ""
+notices runs.csv "wall_ns is empty" wall_ns ""
+notices runs.csv "wall_ns is 0" wall_ns 0
+notices runs.csv "ops_per_s is empty" ops_per_s ""
+notices runs.csv "env_bytes is empty" env_bytes ""
+notices runs.csv "placement 'none', planned was 'compact'" placement none
+notices runs.csv "numa_policy" numa_policy interleave
+notices runs.csv "touch 'all', planned was ''" touch all
+notices runs.csv "size_min '1', planned was ''" size_min 1
+notices runs.csv "ops_per_thread" ops_per_thread 7
+notices runs.csv "lat_p50_ns .* hist.csv tells" lat_p50_ns 1.000
+notices runs.csv "lat_mean_ns .* hist.csv tells" lat_mean_ns 1.000
+notices runs.csv "lat_max_ns .* hist.csv tells" lat_max_ns 99999999999.000
+notices runs.csv "lat_samples" lat_samples 9999
+notices runs.csv "counters 'bogus'" counters bogus
+notices runs.csv "status ok with status_detail" status_detail hello
+notices runs.csv "started_at 'yesterday'" started_at yesterday
+notices runs.csv "machine_id" machine_id 0000000000000000
+notices runs.csv "rss_peak_bytes 1, but" rss_peak_bytes 1
+notices plan.csv "row_id .* expected" allocator wrapper
+notices plan.csv "seed 7, expected" seed 7
+edited() { # edited WHAT PATTERN SHELL-COMMAND
+  rm -rf tampered
+  cp -r whole tampered
+  sh -c "$3"
+  is "ak verify sees $1: exit 1" "$(code ak verify tampered)" 1
+  check "it says: $2" grep -q -- "$2" "$dir/out"
+}
+edited "a planned row twice" "plan.csv:3: row .* again" 'tail -n 1 whole/plan.csv >> tampered/plan.csv'
+for file in hist timeline metrics; do
+  edited "a line twice in $file.csv" "$file.csv:[0-9]*: .* again" "tail -n 1 whole/$file.csv >> tampered/$file.csv"
+done
+edited "a NUL byte" "a NUL byte" 'tr 2 "\\000" < whole/metrics.csv > tampered/metrics.csv; head -n 1 whole/metrics.csv > h; tail -n +2 tampered/metrics.csv >> h; mv h tampered/metrics.csv'
+edited "another sweep.ini" "sweep.ini: not the text" 'echo "# more" >> tampered/sweep.ini'
+edited "no sweep.ini" "sweep.ini" 'rm tampered/sweep.ini'
+edited "another planned_rows" "planned_rows 99" 'jq ".planned_rows = 99" whole/meta.json > tampered/meta.json'
+edited "another seed" "row_id .* seed of meta.json" 'jq ".seed = 9" whole/meta.json > tampered/meta.json'
+edited "another preset" "preset 'paper'" 'jq ".preset = \"paper\"" whole/meta.json > tampered/meta.json'
+edited "no kernels in meta.json" "no kernel 'misbehave'" 'jq ".kernels = []" whole/meta.json > tampered/meta.json'
 cp good/hist.csv tampered/hist.csv
 sed '2s/,ok,/,crash,/' good/runs.csv > tampered/runs.csv
 is "ak verify sees numbers in a row that is not ok: exit 1" "$(code ak verify tampered)" 1
