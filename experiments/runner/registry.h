@@ -3,8 +3,9 @@
  *
  * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
  * library (soname, path, or empty for what programs are linked with), version (a --version-call),
- * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), what (one line). The environment overrides a
- * library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>.
+ * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), what (one
+ * line). The environment overrides a library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>; that counts as named by
+ * the user: where it cannot be loaded, nothing is run. A path may hold commas only there.
  */
 #ifndef AK_REGISTRY_H
 #define AK_REGISTRY_H

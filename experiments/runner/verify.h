@@ -37,6 +37,7 @@ struct row_sides {
     uint64_t rss_max, live_max, usable_max; /* of timeline.csv */
     uint64_t lines[SIDES];
     bool reason[COLUMNS_MAX]; /* metrics.csv says why this column is empty */
+    bool no_latency;          /* the plan asks for no latency pass, or the kernel has nothing to time */
 };
 
 struct verify {

@@ -173,6 +173,20 @@ static void check_options(struct verify *v, const struct csv_row *row, const str
         expect(v, row, "ops_per_thread", arena_printf(&v->arena, "%" PRIu64, (each + count - 1) / count));
 }
 
+static bool asks_no_latency(const struct verify *v, const char *kernel, const struct option_pair *option,
+                            size_t options)
+{
+    const char *passes = option_value(option, options, "passes");
+    size_t i;
+    json_t *entry;
+    if (passes && !strstr(passes, "latency"))
+        return true;
+    json_array_foreach(json_object_get(v->meta, "kernels"), i, entry)
+        if (strcmp(meta_text(entry, "name"), kernel) == 0)
+            return json_is_true(json_object_get(entry, "no_alloc"));
+    return false;
+}
+
 static void check_planned(struct verify *v, const struct csv_row *planned, const struct csv_row *row)
 {
     static const char *const same[] = {"kernel", "variant", "allocator", "threads", "rep", "seed"};
@@ -195,6 +209,9 @@ static void check_planned(struct verify *v, const struct csv_row *planned, const
         expect(v, row, "status", status_names[STATUS_SKIPPED]);
     if (read)
         check_options(v, row, option, options);
+    if (read)
+        v->sides[row - v->runs.row].no_latency =
+            asks_no_latency(v, plan_field(v, planned, "kernel"), option, options);
 }
 
 static int by_row_id(const void *a, const void *b, void *user)

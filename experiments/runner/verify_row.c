@@ -210,7 +210,7 @@ static void check_counters(struct verify *v, const struct csv_row *row)
 }
 
 /* Whether something says why a measured column is empty: a metric of its name; for counters counters_reason; for what
- * needs the resident size the reason for that one; for times of the host the simulator. */
+ * needs the resident size the reason for that one; for latencies the plan; for times of the host the simulator. */
 static bool why_empty(const struct csv_row *row, const struct row_sides *sides, size_t column)
 {
     const char *name = columns[column].name;
@@ -220,6 +220,8 @@ static bool why_empty(const struct csv_row *row, const struct row_sides *sides, 
         return *row_field(row, "counters_reason");
     if (strcmp(name, "live_peak_bytes") == 0 || strcmp(name, "usable_peak_bytes") == 0)
         return sides->reason[column_find("rss_peak_bytes")];
+    if (strncmp(name, "lat_", 4) == 0 && sides->no_latency && !sides->samples[0])
+        return true;
     return strcmp(row_field(row, "counters"), "sim") == 0 && strstr(name, "_ns");
 }
 

@@ -205,12 +205,25 @@ static void levels(void **state)
     assert_has(x->fault.text, "--reps: reps = 'none'");
 }
 
+/* A kernel that only the registry knows is a slip of the pen. */
+static void kernels_of_the_registry(void **state)
+{
+    struct fixture *x = *state;
+    assert_true(registry_check(&x->arena, &x->registry, &x->kernels.names, &x->fault));
+    char *path = fixture_write(x, "more.ini", "[mine]\nlibrary = x.so\nkernels = null, chrun\n");
+    assert_true(registry_read(&x->arena, path, &x->registry, &x->fault));
+    assert_false(registry_check(&x->arena, &x->registry, &x->kernels.names, &x->fault));
+    assert_int_equal(x->fault.code, AK_USAGE);
+    assert_has(x->fault.text, "more.ini:3: unknown kernel 'chrun' (did you mean 'churn'?)");
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
         WITH(bad_ini),      WITH(long_lines),        WITH(good_ini),   WITH(files_that_are_none),
         WITH(bad_registry), WITH(registries_add_up), WITH(bad_sweeps), WITH(levels),
+        WITH(kernels_of_the_registry),
     };
     return cmocka_run_group_tests_name("runner_files", tests, NULL, NULL);
 }

@@ -216,6 +216,42 @@ static void too_large(void **state)
     buffer_free(&text);
 }
 
+/* What plan.csv says of a row is enough to tell its id and seed again, whatever the path of a table of sizes. */
+static void told_again(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    fixture_write(x, "a b=c placement=x.sizes", "16 1\n");
+    assert_true(fixture_plan(x,
+                             "kernel = churn, share\nallocators = aa, bb\nthreads = 2\nseed = 7\n"
+                             "churn.size_dist = file:a b=c placement=x.sizes\n",
+                             "quick", &s, &p));
+    for (size_t i = 0; i < p.rows; i++) {
+        const struct block *b = p.row[i].block;
+        struct buffer text = {0};
+        struct option_pair *option;
+        size_t count;
+        char id[ROW_ID_LENGTH + 1];
+        uint64_t seed;
+        for (size_t o = 0; o < b->options; o++)
+            buffer_addf(&text, "%s%s=%s", o ? " " : "", b->option[o].key, b->option[o].stable);
+        assert_true(plan_options(&x->arena, text.data, &option, &count));
+        assert_int_equal(count, b->options);
+        for (size_t o = 0; o < count; o++)
+            assert_string_equal(option[o].value, b->option[o].stable);
+        plan_identify(plan_hash(s.name, b->kernel->name, option, count),
+                      b->member[p.row[i].member].allocator->name, p.row[i].rep, p.seed, id, &seed);
+        assert_string_equal(id, p.row[i].row_id);
+        assert_int_equal(seed, p.row[i].seed);
+        buffer_free(&text);
+    }
+    struct option_pair *none;
+    size_t count;
+    assert_false(plan_options(&x->arena, "threads=1 nothing", &none, &count));
+    assert_true(plan_options(&x->arena, "", &none, &count) && count == 0);
+}
+
 int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
@@ -229,6 +265,7 @@ int main(void)
         WITH(same_seed_same_text),
         WITH(what_cannot_run),
         WITH(own_threads),
+        WITH(told_again),
         WITH(too_large),
     };
     return cmocka_run_group_tests_name("runner_plan", tests, NULL, NULL);

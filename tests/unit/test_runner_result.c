@@ -180,6 +180,12 @@ static void who_served(void **state)
          "");
     assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     assert_has(l.result.detail, "build-id ff");
+    /* a path that differs in nothing that a line of text could carry */
+    take(x, &l, CHILD_EXITED, 0,
+         "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"allocator_path\": \"" PATH
+         "\\u0001\", \"allocator_build_id\": \"" ID "\"" WORK "}}",
+         "");
+    assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     take(x, &l, CHILD_EXITED, 0, "{\"schema\": 1, \"row\": {\"status\": \"ok\"" WORK "}}", "");
     assert_bare(&l, STATUS_WRONG_ALLOCATOR);
     take(x, &l, CHILD_EXITED, 1,

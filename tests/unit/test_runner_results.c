@@ -183,6 +183,35 @@ static void foreign_rows_and_plans(void **state)
     results_close(&run.results);
 }
 
+/* Without meta.json only a table that holds nothing may be begun anew. */
+static void rows_are_not_erased(void **state)
+{
+    struct fixture *x = *state;
+    struct run run;
+    size_t length, after;
+    begin(x, &run, "run");
+    assert_true(append(x, &run, 0));
+    end(&run);
+    char *runs = slurp(x, run.folder, FILE_RUNS, &length);
+    const size_t header = (size_t)(strchr(runs, '\n') - runs) + 1;
+    unlink(arena_printf(&x->arena, "%s/%s", run.folder, FILE_META));
+    for (size_t cut = 0; cut <= length; cut += cut + 1 < header ? header / 3 : 1) {
+        struct fault f = {0};
+        const bool empty = cut <= header;
+        json_t *meta = json_pack("{s:i}", "schema", 1);
+        spill(x, run.folder, FILE_RUNS, runs, cut);
+        assert_int_equal(results_state(run.folder), FOLDER_BEGUN);
+        assert_true(results_lock(&run.results, run.folder, &f));
+        assert_int_equal(results_create(&run.results, &run.plan, meta, &f), empty);
+        results_close(&run.results);
+        json_decref(meta);
+        slurp(x, run.folder, FILE_RUNS, &after);
+        assert_int_equal(f.code, empty ? AK_DONE : AK_USAGE);
+        assert_int_equal(after, empty ? header : cut);
+        unlink(arena_printf(&x->arena, "%s/%s", run.folder, FILE_META));
+    }
+}
+
 static void one_writer(void **state)
 {
     struct fixture *x = *state;
@@ -217,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quoting),    WITH(broken_csv), WITH(any_torn_end),
         WITH(foreign_rows_and_plans), WITH(one_writer), WITH(states),
+        WITH(rows_are_not_erased),
     };
     return cmocka_run_group_tests_name("runner_results", tests, NULL, NULL);
 }
