@@ -121,8 +121,8 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
     }
     size_t at;
     if (!text_is_utf8(library, strlen(library), &at)) {
-        al->reason = arena_printf(a, "%s: the path is not UTF-8 (byte %zu), which results could not record", library,
-                                  at + 1);
+        al->reason = arena_printf(a, "%s: the path is not UTF-8 (byte %zu), which results could not record",
+                                  library, at + 1);
         return true;
     }
     if (!set_preload(a, al, library)) {
@@ -234,6 +234,7 @@ const char *allocator_changed(struct arena *a, const struct allocator *al)
     if (strcmp(id, al->build_id) != 0)
         return arena_printf(a, "%s is another build than when the run began", al->real);
     if (!*id && strcmp(file_stamp(a, al->real), al->stamp) != 0)
-        return arena_printf(a, "%s, which has no build-id, is another file than when the run began", al->real);
+        return arena_printf(a, "%s, which has no build-id, is another file than when the run began",
+                            al->real);
     return NULL;
 }

@@ -17,7 +17,7 @@ extern char **environ;
 
 #define LAUNCHER_GRACE_MS 10000 /* ak-launch enforces the timeout; ak steps in only if that one hangs */
 #define READ_BYTES        65536
-#define DRAIN_MS          1000  /* for pipes that somebody still holds after the report */
+#define DRAIN_MS          1000 /* for pipes that somebody still holds after the report */
 
 volatile sig_atomic_t child_interrupts;
 
@@ -242,9 +242,10 @@ const char *child_end_words(struct arena *a, const struct child_outcome *o)
 
 /* Variables that pass: they tune allocators, the loader, hwloc or sanitizers. Recorded in meta.json. */
 static const char *const kept_prefixes[] = {
-    "MALLOC_",       "MIMALLOC_",       "TCMALLOC_",        "TBB_MALLOC_",   "TLFL_",
-    "JEMALLOC_",     "GLIBC_TUNABLES=", "LD_LIBRARY_PATH=", "HWLOC_",        "AK_COUNTERS_SET=", "AK_SIM",
-    "ASAN_OPTIONS=", "UBSAN_OPTIONS=",  "LSAN_OPTIONS=",    "TSAN_OPTIONS=", "PAPI_",
+    "MALLOC_",        "MIMALLOC_",        "TCMALLOC_",       "TBB_MALLOC_",
+    "TLFL_",          "JEMALLOC_",        "GLIBC_TUNABLES=", "LD_LIBRARY_PATH=",
+    "HWLOC_",         "AK_COUNTERS_SET=", "AK_SIM",          "ASAN_OPTIONS=",
+    "UBSAN_OPTIONS=", "LSAN_OPTIONS=",    "TSAN_OPTIONS=",   "PAPI_",
 };
 
 char **child_environment(struct arena *a, struct words *kept)

@@ -57,10 +57,11 @@ static bool name_allocators(struct suite *s, const char *text, const char **plai
         const char *equals = strchr(list.word[i], '=');
         const char *name = list.word[i];
         if (!equals && strchr(name, '/'))
-            return fault_set(f, AK_USAGE,
-                             "--allocators: '%s' is a path, expected NAME or NAME=LIBRARY separated by commas; give "
-                             "a path that holds a comma by AK_LIBRARY_NAME instead",
-                             name);
+            return fault_set(
+                f, AK_USAGE,
+                "--allocators: '%s' is a path, expected NAME or NAME=LIBRARY separated by commas; give "
+                "a path that holds a comma by AK_LIBRARY_NAME instead",
+                name);
         if (equals) {
             name = arena_strndup(&s->arena, list.word[i], (size_t)(equals - list.word[i]));
             if (!registry_add_library(&s->arena, &s->registry, name, equals + 1, f))
@@ -140,7 +141,8 @@ static bool check_counters(const struct plan *plan, struct fault *f)
     struct wanted_backend wanted = {.name = ""};
     for (size_t b = 0; b < plan->blocks; b++) {
         const char *name = block_option(&plan->block[b], "counters");
-        if (!*name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 || strcmp(name, wanted.name) == 0)
+        if (!*name || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0 ||
+            strcmp(name, wanted.name) == 0)
             continue;
         wanted = (struct wanted_backend){.name = name};
         counters_survey(take_wanted, &wanted);

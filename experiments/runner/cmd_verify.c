@@ -92,9 +92,9 @@ static void note_changed_files(struct verify *v)
     {
         const char *why, *path = meta_text(allocator, "path");
         const char *id = *path ? elf_build_id(&v->arena, path, &why) : NULL;
-        if (*path && (!id || strcmp(id, meta_text(allocator, "build_id")) != 0))             printf("note: %s of %s is %s by now\n", path, meta_text(allocator, "name"),
+        if (*path && (!id || strcmp(id, meta_text(allocator, "build_id")) != 0))
+            printf("note: %s of %s is %s by now\n", path, meta_text(allocator, "name"),
                    id ? "another build" : "gone");
-
     }
 }
 
@@ -147,8 +147,8 @@ static int cmd_verify(int argc, char **argv)
     if (!good || !verify_folder(&v, &fault)) {
         code = fault_print(&fault);
     } else {
-        printf("%s: %zu rows (%zu ok), %zu planned, %zu violation%s\n", v.folder, v.runs.rows, count_ok(&v), v.plan.rows,
-               v.found, v.found == 1 ? "" : "s");
+        printf("%s: %zu rows (%zu ok), %zu planned, %zu violation%s\n", v.folder, v.runs.rows, count_ok(&v),
+               v.plan.rows, v.found, v.found == 1 ? "" : "s");
         code = v.found ? AK_FAILED : AK_DONE;
     }
     json_decref(v.meta);

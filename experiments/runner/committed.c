@@ -82,8 +82,7 @@ static bool read_side(struct whole_rows *w, const char *folder, enum side s, str
         csv_open(&reader, &line, path, text, length);
         while (csv_next(&reader, &torn)) {
             struct whole key = {.row_id = reader.field[0]};
-            struct whole *row =
-                w->rows ? bsearch(&key, w->row, w->rows, sizeof *w->row, by_row_id) : NULL;
+            struct whole *row = w->rows ? bsearch(&key, w->row, w->rows, sizeof *w->row, by_row_id) : NULL;
             if (row && reader.fields == side_files[s].columns)
                 take_line(row, s, &reader);
         }
@@ -107,10 +106,11 @@ bool committed_rows_whole(const char *folder, struct fault *f)
                            : !row->launched                   ? side_files[SIDE_METRICS].file
                                                               : NULL;
         if (file)
-            good = fault_set(f, AK_USAGE,
-                             "%s/%s lacks lines of row %s, which %s:%u holds: the folder was damaged; put the file "
-                             "back, or begin a new run",
-                             folder, file, row->row_id, FILE_RUNS, row->line);
+            good = fault_set(
+                f, AK_USAGE,
+                "%s/%s lacks lines of row %s, which %s:%u holds: the folder was damaged; put the file "
+                "back, or begin a new run",
+                folder, file, row->row_id, FILE_RUNS, row->line);
     }
     arena_free(&w.arena);
     return good;

@@ -116,10 +116,11 @@ bool execute_plan(const struct paths *paths, const struct plan *plan, const stru
         else if ((changed = allocator_changed(&arena, m->allocator)))
             result_fail(&arena, &result, STATUS_SKIPPED, "%s went away: %s", m->allocator->name, changed);
         else if ((changed = kernel_changed(&arena, p->block->kernel)))
-            made = fault_set(f, AK_ENVIRONMENT,
-                             "%s; stopped, so that no row is of another; put it back and go on with --resume, or begin "
-                             "a new run",
-                             changed);
+            made = fault_set(
+                f, AK_ENVIRONMENT,
+                "%s; stopped, so that no row is of another; put it back and go on with --resume, or begin "
+                "a new run",
+                changed);
         else
             made = launch(&arena, paths, p, &result, f);
         if (made) {

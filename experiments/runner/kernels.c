@@ -150,8 +150,8 @@ const char *kernel_changed(struct arena *a, const struct kernel_info *k)
     if (!*now.stamp)
         return arena_printf(a, "kernel %s (%s) is gone", k->name, k->path);
     if (strcmp(now.build_id, k->build_id) != 0 || (!*now.build_id && strcmp(now.stamp, k->stamp) != 0))
-        return arena_printf(a, "kernel %s (%s) is another build than when this start of the run began", k->name,
-                            k->path);
+        return arena_printf(a, "kernel %s (%s) is another build than when this start of the run began",
+                            k->name, k->path);
     return NULL;
 }
 

@@ -25,7 +25,7 @@ struct kernel_param {
 struct kernel_info {
     const char *name, *path;
     const char *build_id, *stamp; /* of its file when it was described */
-    const char *trouble; /* why it cannot be used; NULL: it can */
+    const char *trouble;          /* why it cannot be used; NULL: it can */
     const char *what, *op;
     struct words variants; /* the first is the default; none: "" */
     uint64_t min_threads;

@@ -166,11 +166,11 @@ static json_t *kernels_meta(const struct plan *plan)
     for (size_t i = 0; i < plan->blocks; i++) {
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
-            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "name", k->name, "what",
-                                                  k->what, "op", *k->op ? k->op : "one malloc/free cycle",
-                                                  "no_alloc", (int)k->no_alloc, "path", text_or_null(k->path),
-                                                  "build_id", text_or_null(k->build_id), "file",
-                                                  file_or_null(k->build_id, k->stamp)));
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
+                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc,
+                                "path", text_or_null(k->path), "build_id", text_or_null(k->build_id), "file",
+                                file_or_null(k->build_id, k->stamp)));
         last = k;
     }
     return list;
@@ -270,7 +270,8 @@ static bool same_file(const json_t *then, const char *name, const char *now, str
 {
     const char *stamp = meta_text(then, "file");
     return !*stamp || strcmp(stamp, now) == 0 ||
-           fault_set(f, AK_USAGE, "%s has no build-id and is another file (%s) than when the folder's run began (%s)",
+           fault_set(f, AK_USAGE,
+                     "%s has no build-id and is another file (%s) than when the folder's run began (%s)",
                      name, now, stamp);
 }
 
@@ -306,10 +307,11 @@ static bool same_kernels(const json_t *meta, const struct plan *plan, struct fau
             if (strcmp(k->name, name) != 0)
                 continue;
             if (*id && strcmp(id, k->build_id) != 0)
-                return fault_set(f, AK_USAGE,
-                                 "kernel %s (%s) has build-id %s, the folder's run began with %s; put that build "
-                                 "back, or begin a new run",
-                                 name, k->path, *k->build_id ? k->build_id : "(none)", id);
+                return fault_set(
+                    f, AK_USAGE,
+                    "kernel %s (%s) has build-id %s, the folder's run began with %s; put that build "
+                    "back, or begin a new run",
+                    name, k->path, *k->build_id ? k->build_id : "(none)", id);
             if (!*id && !same_file(then, name, k->stamp, f))
                 return false;
             break;

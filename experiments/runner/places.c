@@ -73,8 +73,9 @@ static char *recorded_root(struct arena *a, const char *build)
         *root = '\0';
     fclose(file);
     root[strcspn(root, "\n")] = '\0';
-    return *root == '/' && path_is_file(arena_printf(a, "%s/allocators/registry.ini", root)) ? arena_strdup(a, root)
-                                                                                           : NULL;
+    return *root == '/' && path_is_file(arena_printf(a, "%s/allocators/registry.ini", root))
+               ? arena_strdup(a, root)
+               : NULL;
 }
 
 bool paths_find(struct arena *a, struct paths *p, struct fault *f)
@@ -98,11 +99,11 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
         if (!p->root)
             p->root = recorded_root(a, prefix);
         if (!p->root)
-            return fault_set(
-                f, AK_ENVIRONMENT,
-                "neither %s nor a source tree with allocators/registry.ini above %s or at the path in %s/root: ak must "
-                "lie in its build folder or be installed with make install",
-                p->kernels, bin, prefix);
+            return fault_set(f, AK_ENVIRONMENT,
+                             "neither %s nor a source tree with allocators/registry.ini above %s or at the "
+                             "path in %s/root: ak must "
+                             "lie in its build folder or be installed with make install",
+                             p->kernels, bin, prefix);
         p->kernels = arena_printf(a, "%s/kernels", prefix);
         p->counters = arena_printf(a, "%s/counters", prefix);
         p->registry = arena_printf(a, "%s/allocators/registry.ini", p->root);

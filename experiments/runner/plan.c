@@ -13,8 +13,8 @@
 /* An allocator that never frees is planned only where its blocks fit into this. It touches the head of each
  * block. */
 #define NEVER_FREES_BYTES_MAX (512.0 * 1024 * 1024)
-#define NEVER_FREES_PASSES    5 /* warm-up and four passes */
-#define NEVER_FREES_LEAST     16  /* bytes of the smallest block */
+#define NEVER_FREES_PASSES    5                                  /* warm-up and four passes */
+#define NEVER_FREES_LEAST     16                                 /* bytes of the smallest block */
 #define NEVER_FREES_SPACE_MAX (16.0 * 1024 * 1024 * 1024 * 1024) /* of the 128 TiB of a process */
 #define NEVER_FREES_PAGE      4096
 
@@ -513,7 +513,8 @@ bool plan_options(struct arena *a, const char *text, struct option_pair **option
                 end = next;
         const char *value = arena_strndup(a, equals + 1, (size_t)(end - equals - 1));
         *option = arena_grow(a, *option, *count, sizeof **option);
-        (*option)[(*count)++] = (struct option_pair){arena_strndup(a, text, (size_t)(equals - text)), value, value};
+        (*option)[(*count)++] =
+            (struct option_pair){arena_strndup(a, text, (size_t)(equals - text)), value, value};
         text = end + (*end == ' ');
     }
     return true;

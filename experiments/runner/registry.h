@@ -27,7 +27,7 @@ struct allocator {
     bool frees;
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
-    const char *file;     /* where it was declared; "" for name=library on the command line */
+    const char *file; /* where it was declared; "" for name=library on the command line */
     unsigned line;
     bool named; /* by the user, on the command line or by AK_LIBRARY_... */
     /* from allocator_resolve */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DECIMAL_MAX    1e18 /* no time, rate or load is larger */
+#define DECIMAL_MAX 1e18 /* no time, rate or load is larger */
 
 /* ---- the row ---- */
 
@@ -187,7 +187,8 @@ static bool take_row(struct arena *a, struct result *r, const struct planned *p,
 
 /* The runner's own proof: the object that served is the file that was resolved, with that file's build-id. It is
  * the kernel's bytes that are compared: the row's text is made harmless and may be cut. */
-static bool served_as_expected(struct arena *a, struct result *r, const json_t *row, const struct allocator *al)
+static bool served_as_expected(struct arena *a, struct result *r, const json_t *row,
+                               const struct allocator *al)
 {
     const char *path = json_string_value(json_object_get(row, "allocator_path"));
     const char *id = json_string_value(json_object_get(row, "allocator_build_id"));
@@ -386,7 +387,8 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
         result_fail(a, r, STATUS_ERROR, "the result's schema is not 1");
     } else if (o->code == 0 && status == STATUS_OK) {
         take_ok(a, r, p, o, json, row);
-    } else if (o->code == 1 && (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED || status == STATUS_OOM)) {
+    } else if (o->code == 1 &&
+               (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED || status == STATUS_OOM)) {
         static const char *const served[] = {"allocator_path", "allocator_build_id"};
         for (size_t i = 0; i < 2; i++) {
             const char *text = json_string_value(json_object_get(row, served[i]));

@@ -166,10 +166,11 @@ static bool nothing_committed(const struct results *r, const struct buffer *head
     if (length < 0)
         return broken(r, FILE_RUNS, f);
     return ((size_t)length <= header->length && memcmp(start, header->data, (size_t)length) == 0) ||
-           fault_set(f, AK_USAGE,
-                     "%s/%s holds rows, but %s is missing: nothing can tell whose they are; put %s back, or choose "
-                     "another --out",
-                     r->folder, FILE_RUNS, FILE_META, FILE_META);
+           fault_set(
+               f, AK_USAGE,
+               "%s/%s holds rows, but %s is missing: nothing can tell whose they are; put %s back, or choose "
+               "another --out",
+               r->folder, FILE_RUNS, FILE_META, FILE_META);
 }
 
 bool results_create(struct results *r, const struct plan *plan, const json_t *meta, struct fault *f)
@@ -177,7 +178,8 @@ bool results_create(struct results *r, const struct plan *plan, const json_t *me
     struct buffer text = {0}, header = {0};
     plan_csv(plan, &text);
     runs_header(&header);
-    bool made = nothing_committed(r, &header, f) && replace_file(r, FILE_SWEEP, plan->sweep->text, plan->sweep->length, f) &&
+    bool made = nothing_committed(r, &header, f) &&
+                replace_file(r, FILE_SWEEP, plan->sweep->text, plan->sweep->length, f) &&
                 replace_file(r, FILE_PLAN, text.data, text.length, f) &&
                 replace_file(r, FILE_RUNS, header.data, header.length, f);
     for (int s = 0; s < SIDES && made; s++)
@@ -256,7 +258,8 @@ static bool cut_torn_line(struct arena *a, const struct results *r, const char *
         size_t keep = length;
         while (keep && text[keep - 1] != '\n')
             keep--;
-        if (keep < header_length && memcmp(text, header, length < header_length ? length : header_length) == 0)
+        if (keep < header_length &&
+            memcmp(text, header, length < header_length ? length : header_length) == 0)
             good = replace_file(r, file, header, header_length, f);
         else if (length < header_length || memcmp(text, header, header_length) != 0)
             good = fault_at(f, arena_printf(a, "%s/%s", r->folder, file), 1,
@@ -334,8 +337,8 @@ bool results_resume(struct arena *a, struct results *r, const struct plan *plan,
         return false;
     struct plan_index index = index_plan(a, plan);
     runs_header(&header);
-    bool good = cut_torn_line(a, r, FILE_RUNS, header.data, header.length, f) && learn_done(a, r, &index, f) &&
-                committed_rows_whole(r->folder, f);
+    bool good = cut_torn_line(a, r, FILE_RUNS, header.data, header.length, f) &&
+                learn_done(a, r, &index, f) && committed_rows_whole(r->folder, f);
     for (int s = 0; good && s < SIDES; s++)
         good =
             cut_torn_line(a, r, side_files[s].file, side_files[s].header, strlen(side_files[s].header), f) &&
@@ -355,8 +358,8 @@ bool results_in_place(const struct results *r, struct fault *f)
                          ours.st_nlink ? "renamed or replaced, its rows are where it went," : "removed");
     if (fstat(r->runs_fd, &ours) != 0 || fstatat(r->lock_fd, FILE_RUNS, &there, 0) != 0 ||
         ours.st_dev != there.st_dev || ours.st_ino != there.st_ino)
-        return fault_set(f, AK_ENVIRONMENT, "%s/%s was replaced or removed while the run went on; stopped", r->folder,
-                         FILE_RUNS);
+        return fault_set(f, AK_ENVIRONMENT, "%s/%s was replaced or removed while the run went on; stopped",
+                         r->folder, FILE_RUNS);
     return true;
 }
 

@@ -164,7 +164,8 @@ static bool name_from(struct arena *a, struct sweep *s, struct fault *f)
     size_t at;
     s->name = name;
     if (!text_is_utf8(name, strlen(name), &at))
-        return fault_at(f, s->path, 0, "the name is not UTF-8 (byte %zu), expected UTF-8, which results are", at + 1);
+        return fault_at(f, s->path, 0, "the name is not UTF-8 (byte %zu), expected UTF-8, which results are",
+                        at + 1);
     for (; *name; name++)
         if ((unsigned char)*name <= ' ' || strchr("\"',=", *name))
             return fault_at(f, s->path, 0,

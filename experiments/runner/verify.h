@@ -22,7 +22,7 @@
 /* The quantiles of runs.csv that hist.csv can tell again. */
 struct quantile {
     const char *column;
-    double q; /* 1: the largest sample */
+    double q;       /* 1: the largest sample */
     double samples; /* needed: 100 beyond it */
 };
 #define QUANTILES 6

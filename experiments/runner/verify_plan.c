@@ -59,10 +59,11 @@ static void check_kernels(struct verify *v)
         size_t k;
         bool known = strcmp(kernel, last) == 0;
         json_t *entry;
-        json_array_foreach(json_object_get(v->meta, "kernels"), k, entry)
-            known |= strcmp(meta_text(entry, "name"), kernel) == 0;
+        json_array_foreach(json_object_get(v->meta, "kernels"), k, entry) known |=
+            strcmp(meta_text(entry, "name"), kernel) == 0;
         if (!known)
-            violation(v, FILE_META, 0, "no kernel '%s', which %s:%u plans", kernel, FILE_PLAN, v->plan.row[i].line);
+            violation(v, FILE_META, 0, "no kernel '%s', which %s:%u plans", kernel, FILE_PLAN,
+                      v->plan.row[i].line);
         last = kernel;
     }
 }
@@ -81,8 +82,8 @@ void verify_meta(struct verify *v)
         const char *preset = command_option(command, "--preset");
         preset = preset ? preset : PRESET_DEFAULT;
         if (strcmp(meta_text(v->meta, "preset"), preset) != 0)
-            violation(v, FILE_META, 0, "preset '%s', but the command line says '%s'", meta_text(v->meta, "preset"),
-                      preset);
+            violation(v, FILE_META, 0, "preset '%s', but the command line says '%s'",
+                      meta_text(v->meta, "preset"), preset);
     }
     check_kernels(v);
     check_sweep_text(v);
@@ -133,17 +134,20 @@ static const char *option_or_empty(const struct option_pair *option, size_t opti
 static void expect(struct verify *v, const struct csv_row *row, const char *column, const char *planned)
 {
     if (planned && strcmp(planned, row_field(row, column)) != 0)
-        violation(v, FILE_RUNS, row->line, "%s '%s', planned was '%s'", column, row_field(row, column), planned);
+        violation(v, FILE_RUNS, row->line, "%s '%s', planned was '%s'", column, row_field(row, column),
+                  planned);
 }
 
 /* Sizes from a table are the table's, whose path is not the same on every machine. */
-static void check_sizes(struct verify *v, const struct csv_row *row, const struct option_pair *option, size_t options)
+static void check_sizes(struct verify *v, const struct csv_row *row, const struct option_pair *option,
+                        size_t options)
 {
     static const char file[] = "file:";
     const char *dist = option_or_empty(option, options, "size_dist");
     if (strncmp(dist, file, strlen(file)) == 0) {
         if (strncmp(row_field(row, "size_dist"), file, strlen(file)) != 0)
-            violation(v, FILE_RUNS, row->line, "size_dist '%s', planned was '%s'", row_field(row, "size_dist"), dist);
+            violation(v, FILE_RUNS, row->line, "size_dist '%s', planned was '%s'",
+                      row_field(row, "size_dist"), dist);
         return;
     }
     expect(v, row, "size_dist", dist);
@@ -157,9 +161,8 @@ static void check_options(struct verify *v, const struct csv_row *row, const str
 {
     static const struct {
         const char *column, *key;
-    } same[] = {{"placement", "placement"},   {"numa_policy", "numa"},
-                {"live_blocks", "live_blocks"}, {"lifetime_dist", "lifetime_dist"},
-                {"touch", "touch"},             {"heap_state", "heap_state"}};
+    } same[] = {{"placement", "placement"},         {"numa_policy", "numa"}, {"live_blocks", "live_blocks"},
+                {"lifetime_dist", "lifetime_dist"}, {"touch", "touch"},      {"heap_state", "heap_state"}};
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         expect(v, row, same[i].column, option_or_empty(option, options, same[i].key));
     check_sizes(v, row, option, options);
@@ -181,9 +184,9 @@ static bool asks_no_latency(const struct verify *v, const char *kernel, const st
     json_t *entry;
     if (passes && !strstr(passes, "latency"))
         return true;
-    json_array_foreach(json_object_get(v->meta, "kernels"), i, entry)
-        if (strcmp(meta_text(entry, "name"), kernel) == 0)
-            return json_is_true(json_object_get(entry, "no_alloc"));
+    json_array_foreach(json_object_get(v->meta, "kernels"), i,
+                       entry) if (strcmp(meta_text(entry, "name"), kernel) ==
+                                  0) return json_is_true(json_object_get(entry, "no_alloc"));
     return false;
 }
 
@@ -230,7 +233,8 @@ static size_t *sort_rows(struct verify *v, struct csv_table *t, const char *file
         qsort_r(order, t->rows, sizeof *order, by_row_id, t);
     for (size_t i = 1; i < t->rows; i++)
         if (strcmp(t->row[order[i - 1]].field[0], t->row[order[i]].field[0]) == 0)
-            violation(v, file, t->row[order[i]].line, "row %s again, expected once", t->row[order[i]].field[0]);
+            violation(v, file, t->row[order[i]].line, "row %s again, expected once",
+                      t->row[order[i]].field[0]);
     return order;
 }
 

@@ -116,14 +116,15 @@ static void check_memory(struct verify *v, const struct csv_row *row, const stru
                  {"usable_peak_bytes", sides->usable_max}};
     for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
         if (number(row, peaks[i].column, &peak) && peak != (double)peaks[i].most)
-            violation(v, FILE_RUNS, row->line, "%s %.0f, but the largest of timeline.csv is %" PRIu64, peaks[i].column,
-                      peak, peaks[i].most);
+            violation(v, FILE_RUNS, row->line, "%s %.0f, but the largest of timeline.csv is %" PRIu64,
+                      peaks[i].column, peak, peaks[i].most);
 }
 
 /* A time against the bounds that buckets give it. */
 static bool within(const struct bounds *b, double ns)
 {
-    return ns >= b->lower * (1 - BUCKET_TOLERANCE) - NS_ROUNDING && ns <= b->upper * (1 + BUCKET_TOLERANCE) + NS_ROUNDING;
+    return ns >= b->lower * (1 - BUCKET_TOLERANCE) - NS_ROUNDING &&
+           ns <= b->upper * (1 + BUCKET_TOLERANCE) + NS_ROUNDING;
 }
 
 static void check_latency(struct verify *v, const struct csv_row *row, const struct row_sides *sides)
@@ -141,8 +142,8 @@ static void check_latency(struct verify *v, const struct csv_row *row, const str
             violation(v, FILE_RUNS, row->line, "%s %.3f is below %s %.3f", quantiles[i].column, value,
                       last_name, last);
         if (!within(&sides->quantile[i], value))
-            violation(v, FILE_RUNS, row->line, "%s %.3f, but hist.csv tells %.3f to %.3f", quantiles[i].column, value,
-                      sides->quantile[i].lower, sides->quantile[i].upper);
+            violation(v, FILE_RUNS, row->line, "%s %.3f, but hist.csv tells %.3f to %.3f",
+                      quantiles[i].column, value, sides->quantile[i].lower, sides->quantile[i].upper);
         last = value;
         last_name = quantiles[i].column;
     }
@@ -150,18 +151,18 @@ static void check_latency(struct verify *v, const struct csv_row *row, const str
     if (number(row, "lat_mean_ns", &mean) && number(row, "lat_max_ns", &most) && mean > most)
         violation(v, FILE_RUNS, row->line, "lat_mean_ns %.3f is above lat_max_ns %.3f", mean, most);
     if (number(row, "lat_mean_ns", &mean) && !within(&sides->mean, mean))
-        violation(v, FILE_RUNS, row->line, "lat_mean_ns %.3f, but hist.csv tells %.3f to %.3f", mean, sides->mean.lower,
-                  sides->mean.upper);
+        violation(v, FILE_RUNS, row->line, "lat_mean_ns %.3f, but hist.csv tells %.3f to %.3f", mean,
+                  sides->mean.lower, sides->mean.upper);
     if ((have || sides->samples[0]) && (double)sides->samples[0] != samples)
         violation(v, FILE_RUNS, row->line, "lat_samples %.0f, but hist.csv holds %" PRIu64 " of malloc",
                   samples, sides->samples[0]);
 }
 
 /* What is empty without a metric of its own: see why_empty. */
-static const char *const counted[] = {"cycles",      "instructions",      "l1d_access",        "l1d_miss",
-                                      "l3_access",   "l3_miss",           "l3_miss_ratio",     "hitm_local",
-                                      "hitm_remote", "dtlb_miss",         "migrations",        "counter_enabled_ns",
-                                      "counter_running_ns"};
+static const char *const counted[] = {
+    "cycles",     "instructions",       "l1d_access",        "l1d_miss",    "l3_access",
+    "l3_miss",    "l3_miss_ratio",      "hitm_local",        "hitm_remote", "dtlb_miss",
+    "migrations", "counter_enabled_ns", "counter_running_ns"};
 
 #define HARDWARE_COLUMNS 10 /* the first of them */
 
@@ -183,7 +184,8 @@ static void check_counters(struct verify *v, const struct csv_row *row)
     while (known < sizeof backends / sizeof *backends && strcmp(backends[known], backend) != 0)
         known++;
     if (known == sizeof backends / sizeof *backends)
-        violation(v, FILE_RUNS, row->line, "counters '%s', expected papi, likwid, perf, sim or none", backend);
+        violation(v, FILE_RUNS, row->line, "counters '%s', expected papi, likwid, perf, sim or none",
+                  backend);
     for (size_t i = 0; strcmp(backend, "none") == 0 && i < sizeof counted / sizeof *counted; i++)
         if (*row_field(row, counted[i]))
             violation(v, FILE_RUNS, row->line, "%s is '%s' where nothing counted, expected empty", counted[i],
@@ -259,7 +261,8 @@ static void check_provenance(struct verify *v, const struct csv_row *row)
         {"allocator_path", "path"}, {"allocator_build_id", "build_id"}, {"allocator_version", "version"}};
     const json_t *meta = allocator_of(v, row_field(row, "allocator"));
     if (!meta) {
-        violation(v, FILE_RUNS, row->line, "allocator '%s' is not in %s", row_field(row, "allocator"), FILE_META);
+        violation(v, FILE_RUNS, row->line, "allocator '%s' is not in %s", row_field(row, "allocator"),
+                  FILE_META);
         return;
     }
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)

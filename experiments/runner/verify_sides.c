@@ -88,8 +88,8 @@ static void end_group(struct side_check *c)
             qsort_r(order, g->lines, sizeof *order, by_key, g);
         for (size_t i = 1; i < g->lines; i++)
             if (strcmp(g->key[order[i - 1]], g->key[order[i]]) == 0)
-                violation(c->v, c->file, g->line[order[i]], "%s of row %s again, expected once", g->key[order[i]],
-                          c->v->runs.row[*g->at].field[0]);
+                violation(c->v, c->file, g->line[order[i]], "%s of row %s again, expected once",
+                          g->key[order[i]], c->v->runs.row[*g->at].field[0]);
         tell_quantiles(g, &c->v->sides[*g->at]);
     }
     arena_free(&g->arena);
@@ -101,7 +101,8 @@ static void begin_group(struct side_check *c, const struct csv_reader *r, const 
     end_group(c);
     c->group.at = at;
     if (c->v->sides[*at].lines[c->side])
-        violation(c->v, c->file, r->line, "further lines of row %s, expected all of a row together", r->field[0]);
+        violation(c->v, c->file, r->line, "further lines of row %s, expected all of a row together",
+                  r->field[0]);
 }
 
 static void take_key(struct side_check *c, const struct csv_reader *r)
@@ -123,8 +124,8 @@ static void take_bucket(struct side_check *c, const struct csv_reader *r, struct
     size_t call = 0;
     if (!text_uint(r->field[4], 0, &bucket.count) || !bucket.count || bucket.lower > bucket.upper ||
         !text_is_number(r->field[2], false, true) || !text_is_number(r->field[3], false, true))
-        violation(c->v, c->file, r->line, "bucket %s to %s with %s, expected lower <= upper and a count", r->field[2],
-                  r->field[3], r->field[4]);
+        violation(c->v, c->file, r->line, "bucket %s to %s with %s, expected lower <= upper and a count",
+                  r->field[2], r->field[3], r->field[4]);
     while (call < CALLS && strcmp(calls[call], r->field[1]) != 0)
         call++;
     if (call == CALLS) {
@@ -162,7 +163,8 @@ static void take_metric(struct side_check *c, const struct csv_reader *r, struct
     if (!*r->field[4])
         return;
     if (*r->field[3])
-        violation(c->v, c->file, r->line, "%s is '%s', and a reason says why it is empty", r->field[1], r->field[3]);
+        violation(c->v, c->file, r->line, "%s is '%s', and a reason says why it is empty", r->field[1],
+                  r->field[3]);
     if (column >= 0)
         sides->reason[column] = true;
 }

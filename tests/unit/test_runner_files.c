@@ -221,8 +221,14 @@ int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
-        WITH(bad_ini),      WITH(long_lines),        WITH(good_ini),   WITH(files_that_are_none),
-        WITH(bad_registry), WITH(registries_add_up), WITH(bad_sweeps), WITH(levels),
+        WITH(bad_ini),
+        WITH(long_lines),
+        WITH(good_ini),
+        WITH(files_that_are_none),
+        WITH(bad_registry),
+        WITH(registries_add_up),
+        WITH(bad_sweeps),
+        WITH(levels),
         WITH(kernels_of_the_registry),
     };
     return cmocka_run_group_tests_name("runner_files", tests, NULL, NULL);

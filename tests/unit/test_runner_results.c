@@ -244,9 +244,8 @@ int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quoting),    WITH(broken_csv), WITH(any_torn_end),
-        WITH(foreign_rows_and_plans), WITH(one_writer), WITH(states),
-        WITH(rows_are_not_erased),
+        cmocka_unit_test(quoting), WITH(broken_csv), WITH(any_torn_end),        WITH(foreign_rows_and_plans),
+        WITH(one_writer),          WITH(states),     WITH(rows_are_not_erased),
     };
     return cmocka_run_group_tests_name("runner_results", tests, NULL, NULL);
 }
