@@ -191,6 +191,8 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
     orphans_end();
     if (reported == sizeof report)
         end_from_report(o, &report);
+    else if (asked)
+        o->end = CHILD_STOPPED; /* it was asked before it could listen */
     if (overflow)
         o->end = CHILD_OVERFLOW;
     if (o->err.length > CHILD_ERR_KEPT) {

@@ -154,6 +154,20 @@ is "an interrupt while allocators are looked for: exit 1" $? 1
 is "it says that alone" "$(cat out.txt)" "ak: interrupted"
 check "nothing was made" test ! -e early/runs.csv
 
+# an interrupt at the moment when a process is started for a look at a kernel
+tries=0
+while [ $tries -lt 8 ]; do
+  tries=$((tries + 1))
+  "$ak" run plain --preset smoke --out "early$tries" --allocators glibc > "out.$tries" 2>&1 &
+  pid=$!
+  until pgrep -P $pid > pids || ! kill -0 $pid 2> /dev/null; do :; done
+  kill -TERM $pid 2> /dev/null
+  wait $pid
+  echo $? >> early
+done
+is "interrupts while kernels are described: exit 1" "$(sort -u early)" 1
+is "they say that alone" "$(cat out.[0-9] | sort -u | sed 's/ before the first launch//')" "ak: interrupted"
+
 # two at once
 acts hang "timeout = 20"
 "$ak" run acts.sweep --preset smoke --out busy > out.txt 2>&1 &
