@@ -141,6 +141,8 @@ static void put_plan(const struct identity *id)
     put_text("machine_id", id->machine_id);
     if (id->load >= 0)
         put_real("load_1min", id->load);
+    else
+        put_absent("load_1min", "", "/proc/loadavg cannot be read");
     put_params();
 }
 
