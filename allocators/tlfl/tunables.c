@@ -7,6 +7,8 @@
 #include "os.h"
 #include "tlfl.h"
 
+#ifdef __GLIBC__ /* no other C library has these calls */
+
 /* All that is told, as one set. */
 struct tunables_books {
     struct mallinfo2 info;
@@ -109,3 +111,9 @@ TLFL_API int API(malloc_info)(int options, FILE *stream)
                 books.metadata, books.heaps, books.info.arena, books.info.arena + books.info.hblkhd);
     return written < 0 ? -1 : 0;
 }
+
+#else
+
+_Static_assert(sizeof(int) != 0, "a translation unit is not empty in ISO C");
+
+#endif

@@ -22,7 +22,7 @@
 
 #include "api.h"
 
-#ifdef TLFL_TEST
+#if defined TLFL_TEST && defined __GLIBC__
 int API(mallopt)(int parameter, int value);
 struct mallinfo2 API(mallinfo2)(void);
 struct mallinfo API(mallinfo)(void);

@@ -146,20 +146,6 @@ static void test_huge(void)
 
 /* ---- mappings ---- */
 
-static size_t mapping_count(void)
-{
-    static char text[1 << 16];
-    size_t lines = 0;
-    ssize_t got;
-    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    while (file >= 0 && (got = read(file, text, sizeof text)) > 0)
-        for (ssize_t i = 0; i < got; i++)
-            lines += text[i] == '\n';
-    if (file >= 0)
-        close(file);
-    return lines;
-}
-
 static void test_mappings(void)
 {
     enum { MANY = 20000 };

@@ -55,6 +55,18 @@ static TAP_UNUSED void tap_skip(const char *name, const char *reason)
     tap_say(line);
 }
 
+/* A line for the reader of the log: a figure that no assertion holds. */
+__attribute__((format(printf, 1, 2))) static TAP_UNUSED void tap_note(const char *format, ...)
+{
+    char line[512] = "# ";
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line + 2, sizeof line - 3, format, list);
+    va_end(list);
+    strcat(line, "\n");
+    tap_say(line);
+}
+
 /* Prints the plan; the exit status of main. */
 static TAP_UNUSED int tap_done(void)
 {
@@ -76,6 +88,43 @@ static TAP_UNUSED bool allocator_has(const char *name)
 static TAP_UNUSED bool allocator_is_tlfl(void)
 {
     return allocator_has("tlfl_version");
+}
+
+/* The tests of promises that only tlfl makes: true where they apply, else says so as a skip. */
+static TAP_UNUSED bool tap_tlfl(const char *name)
+{
+    if (allocator_is_tlfl())
+        return true;
+    tap_skip(name, "a promise of tlfl");
+    return false;
+}
+
+/* A figure of tlfl's own books, (size_t)-1 under another allocator. */
+static TAP_UNUSED size_t tlfl_books(const char *name)
+{
+    size_t (*stat)(const char *) = (size_t(*)(const char *))dlsym(RTLD_DEFAULT, "tlfl_stat");
+    return stat != NULL ? stat(name) : SIZE_MAX;
+}
+
+/* Whether the long forms of the tests are wanted: CONFORMANCE_LONG in the environment. */
+static TAP_UNUSED bool tap_long(void)
+{
+    return getenv("CONFORMANCE_LONG") != NULL;
+}
+
+/* Lines of /proc/self/maps; 0 when it cannot be read. */
+static TAP_UNUSED size_t mapping_count(void)
+{
+    static char text[1 << 16];
+    size_t lines = 0;
+    ssize_t got;
+    int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && (got = read(file, text, sizeof text)) > 0)
+        for (ssize_t i = 0; i < got; i++)
+            lines += text[i] == '\n';
+    if (file >= 0)
+        close(file);
+    return lines;
 }
 
 /* A figure of /proc/self/statm in bytes: 0 is the address space, 1 what is resident. */
