@@ -108,6 +108,12 @@ $(B)/lib/libbump.so: allocators/bump/bump.c $(FLAGS_STAMP)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
 
+# The programs of the benchmark (experiments/bench).
+$(B)/bench/%: experiments/bench/%.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE -fno-builtin-malloc -fno-builtin-free $(CFLAGS) $< -ldl $(LDFLAGS) -o $@
+
 # ---- tests -----------------------------------------------------------------------------------
 RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB)

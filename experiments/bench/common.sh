@@ -1,0 +1,69 @@
+# common.sh - to be sourced by the parts of the benchmark: $root, $build, $out (where rows go), and the functions say, die,
+# has, provenance, allocators.
+# shellcheck shell=sh
+
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
+BUILD=${BUILD:-build}
+case $BUILD in /*) build=$BUILD ;; *) build=$root/$BUILD ;; esac
+# shellcheck disable=SC2034 # for the script that sources this
+ak=$build/bin/ak
+out=${BENCH_OUT:-$build/bench}
+mkdir -p "$out" || exit 3
+
+say() { printf 'bench: %s\n' "$*" >&2; }
+# die STATUS MESSAGE
+die() {
+  status=$1
+  shift
+  printf 'bench: %s\n' "$*" >&2
+  exit "$status"
+}
+has() { command -v "$1" > /dev/null 2>&1; }
+
+# provenance PART COMMAND...: what the rows of a part come from, beside them as PART.meta: lines KEY VALUE.
+provenance() {
+  part=$1
+  shift
+  {
+    echo "command $*"
+    echo "date $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    commit=$(git -C "$root" rev-parse HEAD 2> /dev/null) || commit="not known: no git here"
+    git -C "$root" diff --quiet HEAD -- allocators kernels experiments 2> /dev/null || commit="$commit, changed"
+    echo "commit $commit"
+    echo "processor $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
+    echo "cpus $(nproc)"
+    echo "kernel $(uname -sr)"
+    echo "load $(cut -d ' ' -f 1 /proc/loadavg)"
+  } > "$out/$part.meta"
+}
+
+# allocators [NAME | PATH | NAME=PATH]...: lines "NAME PATH ENV", tab between; all that the registry has without
+# arguments. PATH is the library ("" for what programs are linked with), or "!" and why it cannot be used; ENV what the
+# registry sets for it.
+allocators() {
+  registry=
+  if [ $# -eq 0 ]; then
+    registry_read
+    printf '%s\n' "$registry"
+    return
+  fi
+  for given; do
+    case $given in
+      *=*) printf '%s\t%s\t\n' "${given%%=*}" "$(realpath "${given#*=}")" ;;
+      */*) printf '%s\t%s\t\n' "$(basename "$given" .so | sed 's/^lib//; s/\.so.*//')" "$(realpath "$given")" ;;
+      *)
+        registry_read
+        printf '%s\n' "$registry" | awk -F '\t' -v name="$given" '$1 == name { print; found = 1 } END { exit !found }' ||
+          die 2 "'$given' is no allocator of the registry and no path: 'ak list allocators' shows their names"
+        ;;
+    esac
+  done
+}
+
+registry_read() {
+  [ -z "$registry" ] || return 0
+  [ -x "$ak" ] || die 3 "$ak is not there: run make"
+  registry=$("$ak" list allocators --json | jq -r '.[] | [.name,
+      if .trouble != "" then "!" + .trouble elif (.path | test("/libc\\.so")) then "" else .path end,
+      (.env // [] | join(" "))] | @tsv')
+}
