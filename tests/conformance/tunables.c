@@ -53,10 +53,13 @@ static void test_mallinfo2(void)
     tap_ok(with_huge.hblkhd - full.hblkhd >= HUGE * MIB && freed.hblkhd == full.hblkhd,
            "mallinfo2: a block of %d MiB raises hblkhd by %zu, and free takes that back", HUGE,
            with_huge.hblkhd - full.hblkhd);
-    tap_ok(
-        freed.uordblks < start.uordblks + MIB && end.arena < start.arena + MIB,
-        "mallinfo2: after free uordblks is back (%zu, before %zu), after malloc_trim arena (%zu, before %zu)",
-        freed.uordblks, start.uordblks, end.arena, start.arena);
+    tap_ok(freed.uordblks < full.uordblks / 2 && end.uordblks < start.uordblks + MIB &&
+               end.arena < start.arena + MIB,
+           "mallinfo2: free takes uordblks down (to %zu), malloc_trim all the way (to %zu, at first %zu), "
+           "and arena "
+           "(%zu, at first %zu)",
+           freed.uordblks, end.uordblks, start.uordblks, end.arena, start.arena);
+
     if (tap_tlfl("mallinfo2 tells the books"))
         tap_ok(end.arena + end.hblkhd == tlfl_books("mapped") && end.fordblks == tlfl_books("free") &&
                    end.keepcost == tlfl_books("dirty"),
@@ -169,7 +172,10 @@ static void test_info(void)
     char text[1 << 16] = "";
     FILE *stream = fmemopen(text, sizeof text, "w");
     errno = 0;
-    tap_ok(malloc_info(1, stream) == -1 && errno == EINVAL, "malloc_info refuses options with EINVAL");
+    int refused = malloc_info(1, stream); /* glibc returns the error itself */
+    tap_ok(refused == EINVAL || (refused == -1 && errno == EINVAL),
+           "malloc_info refuses options with EINVAL");
+
     bool good = malloc_info(0, stream) == 0;
     fclose(stream);
     tap_ok(good && strncmp(text, "<malloc version=\"1\">", 20) == 0 && xml_closed(text),
