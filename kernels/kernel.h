@@ -11,8 +11,8 @@
  *   baseline | setup | warm-up run | throughput run | batch runs | latency run | memory runs | verify | teardown |
  *
  * `run` is called many times, and must go on from the state that the last call left. It must allocate
- * through c->malloc and c->free only: those are the allocator under test (throughput, memory), the same with
- * randomly sampled timing (latency), or a stub (--no-alloc, and the null kernel).
+ * through c->malloc, c->free and their like only: those are the allocator under test (throughput, memory), the same
+ * with randomly sampled timing (latency), or a stub (--no-alloc, and the null kernel).
  */
 #ifndef AK_KERNEL_H
 #define AK_KERNEL_H
@@ -54,9 +54,14 @@ struct ctx {
     /* the allocator under test, as this pass calls it */
     void *(*malloc)(size_t);
     void  (*free)(void *);
+    void *(*realloc)(void *, size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*aligned_alloc)(size_t align, size_t size); /* NULL where the allocator has none of its own */
     /* who this thread is */
     unsigned thread, threads;
     bool     no_alloc; /* the stub serves: blocks overlap, contents cannot be verified */
+    size_t   reach;    /* all ones; under --no-alloc the mask of offsets that lie inside the stub's pool, for kernels
+                        * whose blocks may be larger than size_max or than what a stub should hold */
     struct rng rng;    /* seeded by --seed and the thread's number */
     /* harness memory (mmap, zeroed, pre-faulted, line-aligned), sized by the kernel's *_bytes fields */
     void *priv;        /* this thread's */
@@ -82,13 +87,17 @@ struct kernel {
     bool     own_threads;       /* threads defaults to one per allowed CPU (c2c) */
     bool     no_alloc;          /* never calls the allocator under test (null, c2c, chase) */
     bool     once;              /* only the throughput pass makes sense (c2c, chase) */
+    bool     makes_threads;     /* run calls ak_thread: CPU times are then the process's, and nothing counts events */
     enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
     uint64_t default_ops;       /* --ops where not given; 0: 1,000,000 */
+    const char *default_size_min, *default_size_max; /* as text, with suffixes; NULL: 16, 65536 */
     size_t   priv_bytes;
     size_t (*shared_bytes)(void);                      /* after parameters and threads are known; optional */
     uint64_t (*live_slots)(void);                      /* slots of each thread's live set; optional */
     uint64_t (*size_least)(void);                      /* smallest size it can take; optional */
     uint64_t (*grain)(void);                           /* ops of one timed batch, e.g. a LIFO batch; default 64 */
+    uint64_t (*step)(const struct ctx *);              /* ops from here to where the memory pass should look next, the
+                                                        * same on every thread; default: a share of --ops */
     int      (*setup)(struct ctx *);                   /* optional; non-zero fails the row */
     int      (*run)(struct ctx *, uint64_t iters);     /* required; the timed region of one thread */
     int      (*verify)(struct ctx *);                  /* required; non-zero fails the row */
@@ -114,6 +123,11 @@ void ak_barrier(struct ctx *);
 void ak_relax(unsigned *spins);
 /* True once any thread called ak_fail: a wait for that thread would never end. */
 bool ak_failed(void);
+/* Run body(c, n) on a thread of its own and wait for its end; 0 if it returned 0. Its calls through c are c's thread's:
+ * sampled, counted and stubbed alike. The stack is harness memory, used again and again, so that no mapping of the C
+ * library's stands in the way; what remains of it is one small calloc and one free by pthread_create and pthread_join,
+ * the same under every allocator. Pinned where c's thread is. */
+int ak_thread(struct ctx *, int (*body)(struct ctx *, uint64_t n), uint64_t n);
 /* Nanoseconds of the harness clock; about 20 ns a call. */
 double ak_now_ns(void);
 /* A shared array of per-thread pointers to ctx, for `report` and for kernels that hand blocks over. */
@@ -124,6 +138,17 @@ int ak_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int ak_no_memory(size_t size);
 /* A row of metrics.csv. `reason` explains an absent value (then `value` is ignored); else NULL. */
 void ak_metric(const char *name, const char *unit, double value, const char *reason);
+/* A look of this launch, as in timeline.csv; 0 is the baseline. For `report`. False after the last. */
+struct look {
+    uint64_t t_ns, rss, live, usable; /* rss: 0 where it cannot be read */
+    bool     memory_pass;             /* after a step of the memory pass */
+};
+bool ak_look(unsigned index, struct look *);
+/* Resident bytes now, less those given back lazily (MADV_FREE), or 0 with *why where they cannot be read. For `report`. */
+uint64_t ak_resident(const char **why);
+/* A little activity: 2000 blocks of 64 B and 64 KiB in turn, each freed at once. Allocators without a thread of their
+ * own give memory back only when they are called. */
+void ak_stir(struct ctx *);
 /* A row of matrix.csv (c2c); cpu numbers are the OS's, the distance class of the pair is added. */
 void ak_matrix(unsigned from_cpu, unsigned to_cpu, const char *state, double ns);
 /* OS number of the CPU that a worker is pinned to, or -1. */

@@ -75,15 +75,27 @@ static bool run_where(const struct paths *paths, struct arena *a, const struct a
                       struct child_outcome *outcome, struct fault *f)
 {
     const char *argv[] = {paths->launcher, "--where", NULL};
-    struct words kept = {0};
     struct child_request request = {.argv = argv,
-                                    .env = child_environment(a, &kept),
+                                    .env = child_environment_with(a, &al->env),
                                     .preload = al->preload,
                                     .directory = al->directory,
                                     .timeout_ms = PROBE_TIMEOUT_MS,
                                     .out_max = PROBE_BYTES_MAX,
                                     .interrupts_max = 1};
     return child_run(paths->launcher, &request, outcome, f);
+}
+
+/* $ORIGIN in the variables is the folder that the library really lies in. */
+static void set_origin(struct arena *a, struct allocator *al, const char *library)
+{
+    static const char origin[] = "$ORIGIN";
+    const char *real = path_real(a, library);
+    for (size_t i = 0; real && i < al->env.count; i++) {
+        const char *at = strstr(al->env.word[i], origin);
+        if (at)
+            al->env.word[i] = arena_printf(a, "%.*s%s%s", (int)(at - al->env.word[i]), al->env.word[i],
+                                           path_folder(a, real), at + strlen(origin));
+    }
 }
 
 static bool resolve_libc(struct arena *a, const struct paths *paths, struct allocator *al, struct fault *f)
@@ -130,6 +142,7 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
                                   library);
         return true;
     }
+    set_origin(a, al, library);
     struct child_outcome outcome;
     if (!run_where(paths, a, al, &outcome, f))
         return false;
@@ -193,9 +206,8 @@ bool allocator_probe(struct arena *a, const struct paths *paths, const char *pro
                           "--version-call",
                           *al->version_call ? al->version_call : "file",
                           NULL};
-    struct words kept = {0};
     struct child_request request = {.argv = argv,
-                                    .env = child_environment(a, &kept),
+                                    .env = child_environment_with(a, &al->env),
                                     .preload = al->preload,
                                     .directory = al->directory,
                                     .timeout_ms = PROBE_TIMEOUT_MS,

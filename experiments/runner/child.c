@@ -266,3 +266,25 @@ char **child_environment(struct arena *a, struct words *kept)
     words_add(a, &env, NULL);
     return (char **)(uintptr_t)env.word;
 }
+
+static bool same_name(const char *x, const char *y)
+{
+    size_t length = strcspn(x, "=");
+    return strncmp(x, y, length + 1) == 0;
+}
+
+char **child_environment_with(struct arena *a, const struct words *set)
+{
+    struct words kept = {0}, env = {0};
+    for (char **variable = child_environment(a, &kept); *variable; variable++) {
+        bool replaced = false;
+        for (size_t i = 0; i < set->count; i++)
+            replaced |= same_name(set->word[i], *variable);
+        if (!replaced)
+            words_add(a, &env, *variable);
+    }
+    for (size_t i = 0; i < set->count; i++)
+        words_add(a, &env, set->word[i]);
+    words_add(a, &env, NULL);
+    return (char **)(uintptr_t)env.word;
+}

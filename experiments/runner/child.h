@@ -59,5 +59,7 @@ const char *child_end_words(struct arena *, const struct child_outcome *);
 /* The environment of kernels: a short fixed part (PATH, HOME, LANG=C) and those variables of ak's own that
  * tune allocators, loader and sanitizers (`kept`: their names). In the arena. */
 char **child_environment(struct arena *, struct words *kept);
+/* The same with `set` ("NAME=VALUE" each) in place of what has those names. */
+char **child_environment_with(struct arena *, const struct words *set);
 
 #endif

@@ -66,11 +66,11 @@ static json_t *list_allocators(struct suite *s, struct fault *f)
         }
         const char *trouble = al->found ? al->trouble : al->reason;
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o}", "name", al->name,
+            list, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o}", "name", al->name,
                             "label", al->label, "what", al->what, "colour", (json_int_t)al->colour,
                             "required", (int)al->required, "frees", (int)al->frees, "found", (int)al->found,
                             "version", al->version, "path", al->found ? al->real : "", "build_id",
-                            al->build_id, "trouble", trouble, "kernels", words_json(&al->kernels)));
+                            al->build_id, "trouble", trouble, "kernels", words_json(&al->kernels), "env", words_json(&al->env)));
     }
     return list;
 }

@@ -65,9 +65,8 @@ static bool launch(struct arena *a, const struct paths *paths, const struct plan
 {
     const struct allocator *al = p->block->member[p->member].allocator;
     const char *const *argv = arguments(a, p);
-    struct words kept = {0};
     struct child_request request = {.argv = argv,
-                                    .env = padded(a, child_environment(a, &kept), argv, al),
+                                    .env = padded(a, child_environment_with(a, &al->env), argv, al),
                                     .preload = al->preload,
                                     .directory = al->directory,
                                     .timeout_ms = p->block->timeout_s * 1000u,

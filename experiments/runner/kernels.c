@@ -43,6 +43,14 @@ static uint64_t bound(const json_t *object, const char *key, uint64_t otherwise)
     return otherwise;
 }
 
+/* Text such as "64K"; `otherwise` where there is none. */
+static bool size_member(const json_t *object, const char *key, uint64_t otherwise, uint64_t *size)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    *size = otherwise;
+    return !text || text_uint(text, 1024, size);
+}
+
 /* "a|b|c" or ["a", "b", "c"]: descriptions may give either. */
 static struct words word_choice(struct arena *a, const json_t *words)
 {
@@ -95,6 +103,8 @@ bool kernel_description(struct arena *a, const char *text, size_t length, struct
     k->own_threads = json_is_true(json_object_get(json, "own_threads"));
     k->no_alloc = json_is_true(json_object_get(json, "no_alloc"));
     k->sizes = json_is_true(json_object_get(json, "sizes"));
+    if (!size_member(json, "size_min", 16, &k->size_min) || !size_member(json, "size_max", 65536, &k->size_max))
+        k->trouble = "a size_min or size_max that is no size";
     size_t i;
     json_t *param;
     json_array_foreach(json_object_get(json, "params"), i, param)

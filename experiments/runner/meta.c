@@ -150,6 +150,7 @@ static json_t *allocator_meta(struct arena *a, const struct registry *r, const s
     json_object_set_new(m, "build_id", text_or_null(al->build_id));
     json_object_set_new(m, "file", file_or_null(al->build_id, al->stamp));
     json_object_set_new(m, "version", text_or_null(al->version));
+    json_object_set_new(m, "env", words_json(a, &al->env));
     return m;
 }
 

@@ -136,7 +136,9 @@ static bool size_axis(struct expansion *x)
         return setting_fault(x->fault, other, "'%s' beside 'size', expected one or the other", other->key);
     if (size && (!other || size->level > other->level))
         return axis_of(x, sweep_key("size"), NULL);
-    if (!axis_of(x, sweep_key("size_min"), "16") || !axis_of(x, sweep_key("size_max"), "65536") ||
+    const char *least = arena_printf(x->arena, "%" PRIu64, x->kernel->size_min);
+    const char *most = arena_printf(x->arena, "%" PRIu64, x->kernel->size_max);
+    if (!axis_of(x, sweep_key("size_min"), least) || !axis_of(x, sweep_key("size_max"), most) ||
         !axis_of(x, sweep_key("size_dist"), "loguniform"))
         return false;
     struct axis *dist = &x->axis[x->axes - 1];
@@ -190,7 +192,7 @@ static bool scalar(struct expansion *x, const char *kernel, const char *key, uin
 
 static bool gather_axes(struct expansion *x)
 {
-    static const char *const plain[] = {"lat_ops", "lat_gap", "mem_steps", "settle_ms"};
+    static const char *const plain[] = {"lat_ops", "lat_gap", "mem_steps", "mem_idle_ms", "settle_ms"};
     const struct kernel_info *k = x->kernel;
     x->axes = 0;
     if (!variant_axis(x) || (!k->own_threads && !axis_of(x, sweep_key("threads"), "1")) || !work_axis(x) ||

@@ -8,7 +8,7 @@
 #define COLOURS 8
 
 static const char *const keys[] = {"label",    "colour",  "library", "version", "metadata",
-                                   "required", "kernels", "frees",   "what"};
+                                   "required", "kernels", "frees",   "env",     "what"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
@@ -82,6 +82,16 @@ static bool call_is_good(const char *how, const char *const *kinds)
 static const char *const version_calls[] = {"string", "hundreds", "mallctl", "tc", NULL};
 static const char *const metadata_calls[] = {"stat", "mallctl", NULL};
 
+/* NAME=VALUE. The preloaded library is the allocator itself, and not to be set here. */
+static bool variable_is_good(const char *text)
+{
+    size_t length = strcspn(text, "=");
+    for (size_t i = 0; i < length; i++)
+        if (!isalpha((unsigned char)text[i]) && text[i] != '_' && (i == 0 || !isdigit((unsigned char)text[i])))
+            return false;
+    return length > 0 && text[length] == '=' && strncmp(text, "LD_PRELOAD=", strlen("LD_PRELOAD=")) != 0;
+}
+
 static bool take(struct arena *a, const char *path, const struct ini_entry *e, struct allocator *al,
                  struct fault *f)
 {
@@ -118,6 +128,12 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
         al->kernels_line = e->line;
         return !words_have(&al->kernels, "") ||
                fault_at(f, path, e->line, "empty item in '%s', expected names separated by commas", e->value);
+    } else if (strcmp(e->name, "env") == 0) {
+        al->env = text_list(a, e->value);
+        for (size_t i = 0; i < al->env.count; i++)
+            if (!variable_is_good(al->env.word[i]))
+                return fault_at(f, path, e->line, "env = '%s', expected NAME=VALUE, NAME not LD_PRELOAD",
+                                al->env.word[i]);
     } else {
         struct words known = {0};
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)

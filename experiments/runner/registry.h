@@ -3,8 +3,8 @@
  *
  * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
  * library (soname, path, or empty for what programs are linked with), version (a --version-call),
- * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), what (one
- * line). The environment overrides a library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>; that counts as named by
+ * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), env (a list of
+ * NAME=VALUE for its processes; $ORIGIN in it is the library's folder, as the loader has it), what (one line). The environment overrides a library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>; that counts as named by
  * the user: where it cannot be loaded, nothing is run. A path may hold commas only there.
  */
 #ifndef AK_REGISTRY_H
@@ -27,6 +27,7 @@ struct allocator {
     bool frees;
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
+    struct words env;     /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
     const char *file; /* where it was declared; "" for name=library on the command line */
     unsigned line;
     bool named; /* by the user, on the command line or by AK_LIBRARY_... */

@@ -217,7 +217,7 @@ static void add_decimal(struct buffer *b, double number)
 
 static bool take_hist(struct arena *a, struct result *r, const char *row_id, const json_t *hist)
 {
-    static const char *const calls[] = {"malloc", "free", "touch", "pair"};
+    static const char *const calls[] = {"malloc", "free", "touch", "pair", "realloc"};
     struct buffer *b = &r->side[SIDE_HIST];
     size_t i, j;
     json_t *one, *bucket;
@@ -229,7 +229,7 @@ static bool take_hist(struct arena *a, struct result *r, const char *row_id, con
             known |= strcmp(calls[c], call) == 0;
         if (!known) {
             result_fail(a, r, STATUS_ERROR,
-                        "a histogram of call '%.40s', expected malloc, free, touch or pair",
+                        "a histogram of call '%.40s', expected malloc, free, touch, pair or realloc",
                         call ? call : "");
             return false;
         }

@@ -33,6 +33,7 @@ static const struct sweep_key runner_keys[] = {
     {"lat_ops", KEY_NUMBER, false, 1000, 0, OPS_MAX, NULL},
     {"lat_gap", KEY_NUMBER, false, 0, 1, 1000000, NULL},
     {"mem_steps", KEY_NUMBER, false, 0, 1, 100000, NULL},
+    {"mem_idle_ms", KEY_NUMBER, false, 0, 0, 3600000, NULL},
     {"settle_ms", KEY_NUMBER, false, 0, 0, 3600000, NULL},
     {"counters", KEY_WORD, false, 0, 0, 0, "auto|papi|likwid|perf|sim|none"},
 };

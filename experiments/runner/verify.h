@@ -29,8 +29,10 @@ struct quantile {
 extern const struct quantile quantiles[QUANTILES];
 
 /* What the side files hold of one row. */
+#define HIST_CALLS 5
+
 struct row_sides {
-    uint64_t samples[4]; /* of hist.csv, by call (malloc, free, touch, pair) */
+    uint64_t samples[HIST_CALLS]; /* of hist.csv, by call (malloc, free, touch, pair, realloc) */
     struct bounds {
         double lower, upper;
     } quantile[QUANTILES], mean;            /* of malloc, as the buckets tell */

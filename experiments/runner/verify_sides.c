@@ -10,8 +10,7 @@ const struct quantile quantiles[QUANTILES] = {
     {"lat_p999_ns", 0.999, 1e5}, {"lat_p9999_ns", 0.9999, 1e6}, {"lat_max_ns", 1, 1},
 };
 
-static const char *const calls[] = {"malloc", "free", "touch", "pair"};
-#define CALLS (sizeof calls / sizeof *calls)
+static const char *const calls[HIST_CALLS] = {"malloc", "free", "touch", "pair", "realloc"};
 
 /* Fields of a line that must differ from those of the row's other lines; the first is row_id. */
 static const size_t key_fields[SIDES] = {
@@ -126,9 +125,9 @@ static void take_bucket(struct side_check *c, const struct csv_reader *r, struct
         !text_is_number(r->field[2], false, true) || !text_is_number(r->field[3], false, true))
         violation(c->v, c->file, r->line, "bucket %s to %s with %s, expected lower <= upper and a count",
                   r->field[2], r->field[3], r->field[4]);
-    while (call < CALLS && strcmp(calls[call], r->field[1]) != 0)
+    while (call < HIST_CALLS && strcmp(calls[call], r->field[1]) != 0)
         call++;
-    if (call == CALLS) {
+    if (call == HIST_CALLS) {
         violation(c->v, c->file, r->line, "call '%s', expected malloc, free, touch or pair", r->field[1]);
         return;
     }

@@ -75,6 +75,7 @@ struct counter_result {
  * malformed groups file (FILE:LINE: what was expected), -3 for a backend demanded by name that cannot count
  * here. Main thread, before the baseline: it loads libraries and probes them in a child process. */
 int  counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_MAX]);
+void counters_none(const char *reason); /* instead: nothing counts, and the result gives that reason */
 int  counters_open(unsigned thread); /* 0, or -1: its counts are lost, and the result says why */
 void counters_start(unsigned thread);
 void counters_stop(unsigned thread);

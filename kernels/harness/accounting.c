@@ -11,11 +11,27 @@ static int64_t nanoseconds(struct timeval t)
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
 }
 
+/* In this order: reading the clock brings the scheduler's sum up to date, which getrusage alone leaves at the last tick,
+ * up to 4 ms ago. */
+static void use_add(struct thread_account *a, clockid_t clock, int who)
+{
+    struct rusage use;
+    struct timespec cpu;
+
+    clock_gettime(clock, &cpu);
+    getrusage(who, &use);
+    a->user_ns = nanoseconds(use.ru_utime);
+    a->sys_ns = nanoseconds(use.ru_stime);
+    a->minor_faults = use.ru_minflt;
+    a->major_faults = use.ru_majflt;
+    a->voluntary = use.ru_nvcsw;
+    a->involuntary = use.ru_nivcsw;
+    a->cpu_ns = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+}
+
 struct thread_account account_now(void)
 {
     struct thread_account a = { 0 };
-    struct rusage use;
-    struct timespec cpu;
     char text[128];
 
     if (proc_read("/proc/thread-self/schedstat", text, sizeof text) > 0) {
@@ -25,17 +41,14 @@ struct thread_account account_now(void)
             a.delay_known = true;
         }
     }
-    /* In this order: reading the thread's clock brings the scheduler's sum up to date, which getrusage alone leaves
-     * at the last tick, up to 4 ms ago. */
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-    getrusage(RUSAGE_THREAD, &use);
-    a.user_ns = nanoseconds(use.ru_utime);
-    a.sys_ns = nanoseconds(use.ru_stime);
-    a.minor_faults = use.ru_minflt;
-    a.major_faults = use.ru_majflt;
-    a.voluntary = use.ru_nvcsw;
-    a.involuntary = use.ru_nivcsw;
-    a.cpu_ns = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+    use_add(&a, CLOCK_THREAD_CPUTIME_ID, RUSAGE_THREAD);
+    return a;
+}
+
+struct thread_account account_of_process(void)
+{
+    struct thread_account a = { 0 };
+    use_add(&a, CLOCK_PROCESS_CPUTIME_ID, RUSAGE_SELF);
     return a;
 }
 

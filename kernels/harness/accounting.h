@@ -14,6 +14,8 @@ struct thread_account {
 };
 
 struct thread_account account_now(void);
+/* The same of the whole process, threads that ended included; the delay is not known then. */
+struct thread_account account_of_process(void);
 struct thread_account account_difference(struct thread_account after, struct thread_account before);
 
 /* Totals of the machine's CPU time in clock ticks (/proc/stat). */

@@ -360,6 +360,13 @@ static int choose_named(const struct known_backend *b, unsigned threads, char wh
     return 0;
 }
 
+void counters_none(const char *reason)
+{
+    reset_launch();
+    make_plan(&launch.group, -1, &launch.plan);
+    snprintf(launch.choice_reason, sizeof launch.choice_reason, "%s", reason);
+}
+
 int counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_MAX])
 {
     const struct known_backend *b = find_known(name);
@@ -376,8 +383,7 @@ int counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_
         return -2;
     }
     if (!automatic && strcmp(name, "none") == 0) {
-        make_plan(&launch.group, -1, &launch.plan);
-        snprintf(launch.choice_reason, sizeof launch.choice_reason, "none was asked for (--counters none)");
+        counters_none("none was asked for (--counters none)");
         return 0;
     }
     int rc = load_group(&launch.group, why);

@@ -164,7 +164,8 @@ static void put_throughput(void)
         put_int("run_delay_ns", launch.used.run_delay_ns);
         put_int("blocked_ns", launch.blocked_ns);
     } else {
-        put_absent("run_delay_ns", "ns", "/proc/thread-self/schedstat cannot be read (CONFIG_SCHED_INFO)");
+        put_absent("run_delay_ns", "ns", kernel.makes_threads ? "not kept for the threads that this kernel makes"
+                                                              : "/proc/thread-self/schedstat cannot be read (CONFIG_SCHED_INFO)");
         put_absent("blocked_ns", "ns", "needs run_delay_ns");
     }
     if (launch.machine.known && launch.machine.total > 0)
@@ -247,6 +248,8 @@ static void put_latency(void)
     put_metric("clock", "", json_string(clock_facts.tsc ? "tsc" : "CLOCK_MONOTONIC_RAW"), NULL);
     if (launch.ran_batch && launch.hists[HIST_PAIR].samples > 0)
         put_quantiles(&launch.hists[HIST_PAIR], "pair", false, pair_scale());
+    if (launch.hists[HIST_REALLOC].samples > 0)
+        put_quantiles(&launch.hists[HIST_REALLOC], "realloc", false, clock_facts.ns_per_tick);
     if (!launch.ran_latency || h->samples == 0) {
         static const char *const columns[] = { "lat_mean_ns", "lat_p50_ns", "lat_p90_ns", "lat_p99_ns", "lat_p999_ns",
                                                "lat_p9999_ns", "lat_max_ns", "lat_samples" };

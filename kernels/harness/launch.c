@@ -27,10 +27,10 @@
 #define BATCH_SHARE      2u      /* the batch pass half of the latency pass's */
 #define OTHER_SAMPLES    8u      /* at setup, after each pass, at the end */
 #define METRICS_MAX      128u
-#define SETTLE_NAP_NS    50000000
-#define SETTLE_CALLS     2000u
-#define SETTLE_SMALL     64u
-#define SETTLE_LARGE     65536u
+#define REST_NAP_NS      50000000
+#define STIR_CALLS       2000u   /* some allocators look up no more than once in a thousand calls that a cache did not serve */
+#define STIR_SMALL       64u
+#define STIR_LARGE       65536u
 
 struct launch launch;
 
@@ -79,6 +79,30 @@ int ak_cpu(unsigned thread)
 size_t ak_usable(void *block)
 {
     return launch.no_alloc || served.usable == NULL ? 0 : served.usable(block);
+}
+
+bool ak_look(unsigned index, struct look *look)
+{
+    if (index >= launch.samples)
+        return false;
+    const struct sample *s = &launch.timeline[index];
+    *look = (struct look){ s->t_ns, s->resident.rss, s->live, s->usable,
+                           launch.ran_memory && index >= launch.memory_first &&
+                               index < launch.memory_first + param_int("mem_steps") };
+    return true;
+}
+
+uint64_t ak_resident(const char **why)
+{
+    struct resident now = resident_now();
+    *why = now.known ? NULL : resident_reason();
+    return now.known ? now.rss - now.lazy_free : 0;
+}
+
+void ak_stir(struct ctx *c)
+{
+    for (unsigned i = 0; i < STIR_CALLS; i++)
+        c->free(c->malloc(i % 2 ? STIR_SMALL : STIR_LARGE));
 }
 
 int ak_fail(const char *format, ...)
@@ -182,17 +206,22 @@ static void run_checked(struct ctx *c, uint64_t iters)
     c->iters_done += iters;
 }
 
+static struct thread_account account(void)
+{
+    return kernel.makes_threads ? account_of_process() : account_now();
+}
+
 static void pass_throughput(struct worker *w)
 {
     struct ctx *c = &w->ctx;
     barrier_wait(&team);
-    struct thread_account before = account_now();
+    w->before = account();
     counters_start(c->thread);
     w->start = clock_start();
     run_checked(c, launch.ops);
     w->stop = clock_stop();
     counters_stop(c->thread);
-    w->used = account_difference(account_now(), before);
+    w->after = account();
     w->ops = kernel.ops ? kernel.ops(c, launch.ops) : launch.ops;
     counters_collect(c->thread);
 }
@@ -201,6 +230,24 @@ static uint64_t latency_ops(void)
 {
     uint64_t ops = param_int("lat_ops");
     return ops ? ops : launch.ops;
+}
+
+static void calls_straight(struct ctx *c)
+{
+    c->malloc = served.malloc;
+    c->free = served.free;
+    c->realloc = served.realloc;
+    c->calloc = served.calloc;
+    c->aligned_alloc = served.aligned_alloc;
+}
+
+static void calls_timed(struct ctx *c)
+{
+    c->malloc = timed_malloc;
+    c->free = timed_free;
+    c->realloc = timed_realloc;
+    c->calloc = timed_calloc;
+    c->aligned_alloc = served.aligned_alloc != NULL ? timed_aligned_alloc : NULL;
 }
 
 static void pass_batch(struct worker *w)
@@ -217,19 +264,30 @@ static void pass_batch(struct worker *w)
 static void pass_latency(struct worker *w)
 {
     struct ctx *c = &w->ctx;
-    c->malloc = timed_malloc;
-    c->free = timed_free;
+    calls_timed(c);
     barrier_wait(&team);
     run_checked(c, latency_ops());
-    c->malloc = served.malloc;
-    c->free = served.free;
+    calls_straight(c);
+}
+
+/* Idle with a little activity. */
+static void rest(struct ctx *c, uint64_t ms)
+{
+    static const struct timespec nap = { 0, REST_NAP_NS };
+    uint64_t end = clock_raw_ns() + ms * 1000000u;
+
+    while (clock_raw_ns() < end) {
+        ak_stir(c);
+        nanosleep(&nap, NULL);
+    }
 }
 
 static void pass_memory(struct worker *w)
 {
-    uint64_t steps = param_int("mem_steps"), ops = launch.ops / (MEMORY_SHARE * steps);
+    uint64_t steps = param_int("mem_steps"), share = launch.ops / (MEMORY_SHARE * steps);
     for (uint64_t i = 0; i < steps; i++) {
-        run_checked(&w->ctx, ops ? ops : 1);
+        run_checked(&w->ctx, kernel.step ? kernel.step(&w->ctx) : share ? share : 1);
+        rest(&w->ctx, param_int("mem_idle_ms"));
         park();
     }
 }
@@ -250,18 +308,53 @@ static void stack_prefault(void)
         stack[i] = 0;
 }
 
-/* Wait --settle-ms with a little activity: allocators without a thread of their own give memory back only when they are
- * called, some no more than once in a thousand calls that a thread's cache did not serve: hence the second size. */
-static void settle(struct ctx *c)
+/* The largest size that is asked for under --no-alloc, but no more than a stub should hold: see ctx.reach. */
+static size_t stub_bytes(void)
 {
-    static const struct timespec nap = { 0, SETTLE_NAP_NS };
-    uint64_t end = clock_raw_ns() + param_int("settle_ms") * 1000000u;
+    uint64_t most = kernel.sizes == SIZES_NONE || launch.size_max < STUB_REACH ? STUB_REACH : launch.size_max;
+    return most + STUB_SPREAD + CACHE_LINE;
+}
 
-    while (clock_raw_ns() < end) {
-        for (unsigned i = 0; i < SETTLE_CALLS; i++)
-            c->free(c->malloc(i % 2 ? SETTLE_SMALL : SETTLE_LARGE));
-        nanosleep(&nap, NULL);
-    }
+static void calls_belong_to(struct worker *w)
+{
+    sampler_use(&w->sampler);
+    stub_init(w->stub_pool);
+}
+
+/* ---- threads that a kernel makes ---- */
+
+struct life {
+    struct worker *worker;
+    int (*body)(struct ctx *, uint64_t);
+    uint64_t n;
+    int      rc;
+};
+
+static void *heir_main(void *argument)
+{
+    struct life *life = argument;
+    calls_belong_to(life->worker);
+    life->rc = life->body(&life->worker->ctx, life->n);
+    return NULL;
+}
+
+static void heir_prepare(struct worker *w)
+{
+    pthread_attr_init(&w->heir);
+    pthread_attr_setstack(&w->heir, ak_map(STACK_BYTES), STACK_BYTES);
+}
+
+int ak_thread(struct ctx *c, int (*body)(struct ctx *, uint64_t), uint64_t n)
+{
+    struct worker *w = &launch.worker[c->thread];
+    struct life life = { w, body, n, 0 };
+    pthread_t heir;
+    int rc = pthread_create(&heir, &w->heir, heir_main, &life);
+
+    if (rc != 0)
+        return ak_fail("a thread cannot be started: %s", strerror(rc));
+    pthread_join(heir, NULL);
+    return life.rc;
 }
 
 static void *worker_main(void *argument)
@@ -274,8 +367,11 @@ static void *worker_main(void *argument)
     w->hists = ak_map(HIST_CALLS * sizeof *w->hists);
     c->priv = ak_map(kernel.priv_bytes);
     live_set_map(&c->live, kernel.live_slots ? kernel.live_slots() : 0);
-    sampler_init(w->hists, c->rng.state ^ 0x9a5, (uint32_t)param_int("lat_gap"));
-    stub_init(c->no_alloc || kernel.no_alloc ? ak_map(launch.size_max + STUB_SPREAD + CACHE_LINE) : NULL);
+    sampler_init(&w->sampler, w->hists, c->rng.state ^ 0x9a5, (uint32_t)param_int("lat_gap"));
+    w->stub_pool = launch.no_alloc ? ak_map(stub_bytes()) : NULL;
+    calls_belong_to(w);
+    if (kernel.makes_threads)
+        heir_prepare(w);
     if (counters_open(c->thread) != 0 && param_word("counters")[0] != 'a')
         ak_fail("counters: the %s backend opened on no more than %u threads", param_word("counters"), c->thread);
     park(); /* baseline */
@@ -303,7 +399,7 @@ static void *worker_main(void *argument)
     if (kernel.teardown != NULL)
         kernel.teardown(c);
     park(); /* freed */
-    settle(c);
+    rest(c, param_int("settle_ms"));
     park(); /* settled */
     counters_close(c->thread);
     return NULL;
@@ -358,33 +454,41 @@ static void peaks_find(void)
     }
 }
 
+static void account_sum(struct thread_account *sum, const struct worker *w)
+{
+    struct thread_account used = account_difference(w->after, w->before);
+    sum->user_ns += used.user_ns;
+    sum->sys_ns += used.sys_ns;
+    sum->cpu_ns += used.cpu_ns;
+    sum->minor_faults += used.minor_faults;
+    sum->major_faults += used.major_faults;
+    sum->voluntary += used.voluntary;
+    sum->involuntary += used.involuntary;
+    sum->run_delay_ns += used.run_delay_ns;
+    sum->delay_known = sum->delay_known && used.delay_known;
+    /* Two clocks of 10^-5 agreement: a thread that never blocked may come out a little below zero. */
+    int64_t blocked = (int64_t)clock_ns((double)(w->stop - w->start)) - used.cpu_ns - used.run_delay_ns;
+    launch.blocked_ns += blocked > 0 ? blocked : 0;
+}
+
 static void totals_add(void)
 {
-    uint64_t first = UINT64_MAX, last = 0;
-    struct thread_account *sum = &launch.used;
+    const struct worker *first = &launch.worker[0], *last = first;
 
-    sum->delay_known = true;
+    launch.used.delay_known = true;
     for (unsigned t = 0; t < launch.threads; t++) {
-        struct worker *w = &launch.worker[t];
-        first = w->start < first ? w->start : first;
-        last = w->stop > last ? w->stop : last;
+        const struct worker *w = &launch.worker[t];
+        first = w->start < first->start ? w : first;
+        last = w->stop > last->stop ? w : last;
         launch.ops_done += w->ops;
-        sum->user_ns += w->used.user_ns;
-        sum->sys_ns += w->used.sys_ns;
-        sum->cpu_ns += w->used.cpu_ns;
-        sum->minor_faults += w->used.minor_faults;
-        sum->major_faults += w->used.major_faults;
-        sum->voluntary += w->used.voluntary;
-        sum->involuntary += w->used.involuntary;
-        sum->run_delay_ns += w->used.run_delay_ns;
-        sum->delay_known = sum->delay_known && w->used.delay_known;
-        /* Two clocks of 10^-5 agreement: a thread that never blocked may come out a little below zero. */
-        int64_t blocked = (int64_t)clock_ns((double)(w->stop - w->start)) - w->used.cpu_ns - w->used.run_delay_ns;
-        launch.blocked_ns += blocked > 0 ? blocked : 0;
+        account_sum(&launch.used, w);
         for (unsigned h = 0; h < HIST_CALLS; h++)
             hist_merge(&launch.hists[h], &w->hists[h]);
     }
-    launch.wall_ticks = last > first ? last - first : 0;
+    launch.wall_ticks = last->stop > first->start ? last->stop - first->start : 0;
+    /* The account that the first to start took holds nothing of the pass, that of the last to stop all of it. */
+    if (kernel.makes_threads)
+        launch.used = account_difference(last->after, first->before);
 }
 
 static void worker_init(struct worker *w, unsigned thread, void *shared)
@@ -392,11 +496,11 @@ static void worker_init(struct worker *w, unsigned thread, void *shared)
     struct ctx *c = &w->ctx;
 
     w->cpu = launch.placement->threads ? launch.placement->cpu[thread] : -1;
-    c->malloc = served.malloc;
-    c->free = served.free;
+    calls_straight(c);
     c->thread = thread;
     c->threads = launch.threads;
     c->no_alloc = launch.no_alloc;
+    c->reach = launch.no_alloc ? STUB_REACH - 1 : SIZE_MAX;
     c->rng.state = (param_int("seed") + 1) * 0x9e3779b97f4a7c15u ^ ((uint64_t)thread + 1) * 0xbf58476d1ce4e5b9u;
     c->shared = shared;
     c->size_table = size_table;
@@ -459,7 +563,8 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
                  (unsigned long long)least);
         return EXIT_USAGE;
     }
-    unsigned spins = launch.threads < launch.placement->cpus ? SPINS : 0;
+    /* Where the process's CPU time counts, the coordinator must not spin. */
+    unsigned spins = launch.threads < launch.placement->cpus && !kernel.makes_threads ? SPINS : 0;
     barrier_init(&gate, launch.threads + 1, spins);
     barrier_init(&team, launch.threads, launch.oversubscribed ? 0 : SPINS);
     launch.worker = ak_map(launch.threads * sizeof *launch.worker);
@@ -483,6 +588,7 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     launch.machine.steal -= before.steal;
     look_and_keep(); /* batch */
     look_and_keep(); /* latency */
+    launch.memory_first = launch.samples;
     if (launch.ran_memory)
         for (uint64_t i = 0; i < param_int("mem_steps"); i++)
             look_and_keep();

@@ -23,9 +23,12 @@ struct worker {
     pthread_t thread;
     int       cpu;              /* OS number it is pinned to; -1: not pinned */
     struct hist *hists;         /* HIST_CALLS of them */
-    /* the throughput pass */
+    struct sampler sampler;
+    char     *stub_pool;        /* NULL: no stub serves */
+    pthread_attr_t heir;        /* of threads that a kernel makes for this worker, where it does */
+    /* the throughput pass; the accounts are the process's where the kernel makes threads */
     uint64_t start, stop, ops;
-    struct thread_account used;
+    struct thread_account before, after;
 };
 
 /* One look at the quiescent process. */
@@ -48,13 +51,13 @@ struct launch {
     atomic_bool no_memory;       /* it was a malloc that returned NULL */
     bool     ran_throughput, ran_batch, ran_latency, ran_memory;
     uint64_t wall_ticks, ops_done;
-    struct thread_account used;  /* sum over workers */
+    struct thread_account used;  /* sum over workers, or of the process */
     int64_t  blocked_ns;
     struct machine_account machine; /* difference over the throughput pass */
     struct hist *hists;          /* merged; HIST_CALLS */
     struct sample baseline, end; /* end: after teardown and settle_ms */
     struct sample *timeline;
-    unsigned samples;
+    unsigned samples, memory_first; /* the first of the memory pass */
     const struct sample *rss_peak, *live_peak, *usable_peak; /* into timeline; NULL where unknown */
     uint64_t high_water;
     int64_t  metadata;  /* bytes, by the allocator's own word with the live set in place; -1: unknown */

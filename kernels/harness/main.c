@@ -48,6 +48,22 @@ static int launch_plan(char *why, size_t why_size)
     return 0;
 }
 
+/* 0 or an exit code. */
+static int counters_plan(char why[COUNTER_REASON_MAX])
+{
+    const char *name = param_word("counters");
+    bool free_choice = strcmp(name, "auto") == 0 || strcmp(name, "none") == 0;
+
+    if (!kernel.makes_threads)
+        return -counters_choose(name, launch.threads, why);
+    if (!free_choice) {
+        snprintf(why, COUNTER_REASON_MAX, "--counters %s: events of the threads that this kernel makes are not counted; use auto or none", name);
+        return EXIT_ENVIRONMENT;
+    }
+    counters_none("events of the threads that this kernel makes are not counted");
+    return 0;
+}
+
 static int refuse(const char *why, int code)
 {
     fprintf(stderr, "%s: %s\n", kernel.name, why);
@@ -99,9 +115,12 @@ static int kernel_main(int argc, char **argv)
     if (launch.no_alloc) {
         served.malloc = stub_malloc;
         served.free = stub_free;
+        served.realloc = stub_realloc;
+        served.calloc = stub_calloc;
+        served.aligned_alloc = stub_aligned_alloc;
     }
-    if ((rc = counters_choose(param_word("counters"), launch.threads, why)) != 0)
-        return refuse(why, -rc);
+    if ((rc = counters_plan(why)) != 0)
+        return refuse(why, rc);
     if ((rc = launch_run(&id.provenance, why, sizeof why)) != 0)
         return refuse(why, rc);
 

@@ -29,6 +29,7 @@ static const struct param common[] = {
     { "lat_ops", PARAM_INT, "0", "count", 0, OPS_MAX, NULL, "operations of each thread in the latency pass (0: as ops)" },
     { "lat_gap", PARAM_INT, "8", "count", 1, 1000000, NULL, "mean gap between sampled calls" },
     { "mem_steps", PARAM_INT, "16", "count", 1, 100000, NULL, "quiescent samples in the memory pass" },
+    { "mem_idle_ms", PARAM_INT, "0", "ms", 0, 3600000, NULL, "idle time before each quiescent sample of the memory pass" },
     { "settle_ms", PARAM_INT, "0", "ms", 0, 3600000, NULL, "idle time before the last sample of resident memory" },
     { "counters", PARAM_WORD, "auto", "", 0, 0, "auto|papi|likwid|perf|sim|none", "counter backend" },
     { "expect", PARAM_WORD, "", "", 0, 0, NULL, "object that must serve malloc: a path, or libc" },
@@ -144,12 +145,20 @@ static int value_set(struct option_value *v, const char *text)
     return 0;
 }
 
-static int value_add(const struct param *p, bool is_common)
+static int value_add(const struct param *p, bool is_common, const char *fallback)
 {
     struct option_value *v = &values[value_count++];
     v->param = p;
     v->common = is_common;
-    return value_set(v, p->fallback);
+    v->fallback = fallback != NULL ? fallback : p->fallback;
+    return value_set(v, v->fallback);
+}
+
+/* What the kernel has for a default of a common option, or NULL. */
+static const char *kernel_default(const char *name)
+{
+    return strcmp(name, "size_min") == 0 ? kernel.default_size_min
+         : strcmp(name, "size_max") == 0 ? kernel.default_size_max : NULL;
 }
 
 static int unknown_option(const char *name)
@@ -235,9 +244,9 @@ int options_parse(int argc, char **argv)
 {
     value_count = 0;
     for (unsigned i = 0; i < COMMON; i++)
-        value_add(&common[i], true);
+        value_add(&common[i], true, kernel_default(common[i].name));
     for (const struct param *p = kernel.params; p != NULL && p->name != NULL; p++) {
-        if (value_count == COMMON + OWN_MAX || value_add(p, false) != 0) {
+        if (value_count == COMMON + OWN_MAX || value_add(p, false, NULL) != 0) {
             fprintf(stderr, "%s: internal error: parameter '%s': too many, or a default out of range\n", kernel.name,
                     p->name);
             return EXIT_USAGE;
@@ -305,7 +314,7 @@ void options_print_help(void)
         snprintf(name, sizeof name, "%s", p->name);
         for (char *c = name; *c != '\0'; c++)
             *c = *c == '_' ? '-' : *c;
-        printf("  --%-14s %s%s%s [%s]\n", name, p->what, p->words ? ": " : "", p->words ? p->words : "", p->fallback);
+        printf("  --%-14s %s%s%s [%s]\n", name, p->what, p->words ? ": " : "", p->words ? p->words : "", values[i].fallback);
     }
     printf("\nflags:\n");
     for (unsigned i = 0; i < FLAGS; i++)
@@ -336,12 +345,13 @@ void options_print_description(void)
                                                 (json_int_t)p->min, "max", (json_int_t)p->max, "words",
                                                 words_json(p->words), "what", p->what));
     }
-    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:o}", "name", kernel.name, "what", kernel.what,
+    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:s, s:s, s:o}", "name", kernel.name, "what", kernel.what,
                             "op", kernel.op ? kernel.op : "one malloc/free cycle", "variants",
                             kernel.variants ? words_json(kernel.variants) : json_array(), "min_threads",
                             kernel.min_threads ? (int)kernel.min_threads : 1, "own_threads", kernel.own_threads,
                             "no_alloc", kernel.no_alloc, "sizes", kernel.sizes != SIZES_NONE, "fixed_size",
-                            kernel.sizes == SIZES_FIXED, "params", params);
+                            kernel.sizes == SIZES_FIXED, "size_min", option("size_min")->fallback, "size_max",
+                            option("size_max")->fallback, "params", params);
     json_dumpf(all, stdout, JSON_COMPACT);
     putchar('\n');
     json_decref(all);

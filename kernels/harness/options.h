@@ -13,6 +13,7 @@ enum { EXIT_DONE = 0, EXIT_MEASURED_FAILURE = 1, EXIT_USAGE = 2, EXIT_ENVIRONMEN
 /* One option's value. `number` is valid for PARAM_INT and PARAM_SIZE. */
 struct option_value {
     const struct param *param;
+    const char *fallback; /* the kernel's default, else the table's */
     const char *text;
     uint64_t    number;
     bool        given;  /* on the command line, not by default */

@@ -148,8 +148,13 @@ void provenance_find(struct provenance *p, const char *expect, const char *versi
         address[i] = dlsym(RTLD_DEFAULT, calls[i]);
     served.malloc = (void *(*)(size_t))(uintptr_t)address[0];
     served.free = (void (*)(void *))(uintptr_t)address[1];
+    served.calloc = (void *(*)(size_t, size_t))(uintptr_t)address[2];
+    served.realloc = (void *(*)(void *, size_t))(uintptr_t)address[3];
+    served.aligned_alloc = (void *(*)(size_t, size_t))dlsym(RTLD_DEFAULT, "aligned_alloc");
     served.usable = (size_t(*)(void *))dlsym(RTLD_DEFAULT, "malloc_usable_size");
 
+    if (!same_object(object_of((const void *)(uintptr_t)served.aligned_alloc), object_of(address[0])))
+        served.aligned_alloc = NULL; /* free could not take its blocks */
     if (!same_object(object_of((const void *)(uintptr_t)served.usable), object_of(address[0])))
         served.usable = NULL; /* the C library's would read another allocator's blocks */
     if (realpath(object_of(address[0]), p->path) == NULL)

@@ -1,43 +1,54 @@
 #include "clock.h"
 #include "sampler.h"
 
-const char *const hist_call_name[HIST_CALLS] = { "malloc", "free", "touch", "pair" };
+const char *const hist_call_name[HIST_CALLS] = { "malloc", "free", "touch", "pair", "realloc" };
 
 struct served served;
 
-/* One a thread, so that a countdown never shares a line. */
-static __thread struct {
-    uint32_t malloc_gap, free_gap, mean_gap, drawn;
-    struct rng rng;
-    struct hist *hist;
-} sampler;
+/* A pointer to the worker's own, so that threads which run one after the other for a worker go on with its gaps. */
+static __thread struct sampler *sampler;
 
 static __thread char *stub_pool;
 
-static uint32_t gap_draw(void)
+static uint32_t gap_draw(struct sampler *s)
 {
-    return 1 + rng_below(rng_next(&sampler.rng), 2 * sampler.mean_gap - 1);
+    return 1 + rng_below(rng_next(&s->rng), 2 * s->mean_gap - 1);
 }
 
-void sampler_init(struct hist *hists, uint64_t seed, uint32_t mean_gap)
+void sampler_init(struct sampler *s, struct hist *hists, uint64_t seed, uint32_t mean_gap)
 {
-    sampler.rng.state = seed;
-    sampler.mean_gap = mean_gap;
-    sampler.malloc_gap = gap_draw();
-    sampler.free_gap = gap_draw();
-    sampler.hist = hists;
+    s->rng.state = seed;
+    s->mean_gap = mean_gap;
+    s->malloc_gap = gap_draw(s);
+    s->free_gap = gap_draw(s);
+    s->realloc_gap = gap_draw(s);
+    s->hist = hists;
 }
 
-static __attribute__((noinline)) void *malloc_sample(size_t size)
+void sampler_use(struct sampler *s)
 {
-    bool touch = sampler.drawn++ % 4 == 3;
+    sampler = s;
+}
+
+/* What gives a fresh block. One of the three, inlined into each; `align` and `count` are for those that take them. */
+enum fresh { FRESH_MALLOC, FRESH_CALLOC, FRESH_ALIGNED };
+
+static inline __attribute__((always_inline)) void *fresh_block(enum fresh call, size_t count, size_t align, size_t size)
+{
+    return call == FRESH_MALLOC ? served.malloc(size) : call == FRESH_CALLOC ? served.calloc(count, size)
+         : served.aligned_alloc(align, size);
+}
+
+static __attribute__((noinline)) void *fresh_sample(enum fresh call, size_t count, size_t align, size_t size)
+{
+    bool touch = sampler->drawn++ % 4 == 3;
     uint64_t start = clock_start();
-    char *block = served.malloc(size);
+    char *block = fresh_block(call, count, align, size);
     if (touch && block != NULL)
         *(volatile char *)block = 0;
     uint64_t stop = clock_stop();
-    hist_add(&sampler.hist[touch ? HIST_TOUCH : HIST_MALLOC], stop - start);
-    sampler.malloc_gap = gap_draw();
+    hist_add(&sampler->hist[touch ? HIST_TOUCH : HIST_MALLOC], stop - start);
+    sampler->malloc_gap = gap_draw(sampler);
     return block;
 }
 
@@ -46,21 +57,46 @@ static __attribute__((noinline)) void free_sample(void *block)
     uint64_t start = clock_start();
     served.free(block);
     uint64_t stop = clock_stop();
-    hist_add(&sampler.hist[HIST_FREE], stop - start);
-    sampler.free_gap = gap_draw();
+    hist_add(&sampler->hist[HIST_FREE], stop - start);
+    sampler->free_gap = gap_draw(sampler);
+}
+
+static __attribute__((noinline)) void *realloc_sample(void *block, size_t size)
+{
+    uint64_t start = clock_start();
+    void *grown = served.realloc(block, size);
+    uint64_t stop = clock_stop();
+    hist_add(&sampler->hist[HIST_REALLOC], stop - start);
+    sampler->realloc_gap = gap_draw(sampler);
+    return grown;
 }
 
 void *timed_malloc(size_t size)
 {
-    return --sampler.malloc_gap == 0 ? malloc_sample(size) : served.malloc(size);
+    return --sampler->malloc_gap == 0 ? fresh_sample(FRESH_MALLOC, 0, 0, size) : served.malloc(size);
+}
+
+void *timed_calloc(size_t count, size_t size)
+{
+    return --sampler->malloc_gap == 0 ? fresh_sample(FRESH_CALLOC, count, 0, size) : served.calloc(count, size);
+}
+
+void *timed_aligned_alloc(size_t align, size_t size)
+{
+    return --sampler->malloc_gap == 0 ? fresh_sample(FRESH_ALIGNED, 0, align, size) : served.aligned_alloc(align, size);
 }
 
 void timed_free(void *block)
 {
-    if (--sampler.free_gap == 0)
+    if (--sampler->free_gap == 0)
         free_sample(block);
     else
         served.free(block);
+}
+
+void *timed_realloc(void *block, size_t size)
+{
+    return --sampler->realloc_gap == 0 ? realloc_sample(block, size) : served.realloc(block, size);
 }
 
 void stub_init(char *pool)
@@ -76,4 +112,20 @@ void *stub_malloc(size_t size)
 void stub_free(void *block)
 {
     __asm__ volatile("" ::"r"(block) : "memory");
+}
+
+void *stub_realloc(void *block, size_t size)
+{
+    stub_free(block);
+    return stub_malloc(size);
+}
+
+void *stub_calloc(size_t count, size_t size)
+{
+    return stub_malloc(count * size);
+}
+
+void *stub_aligned_alloc(size_t align, size_t size)
+{
+    return align > CACHE_LINE ? stub_pool : stub_malloc(size);
 }

@@ -450,11 +450,13 @@ static void counted_free(void *p)
 static void sampling_is_random_and_complete(void **state)
 {
     static struct hist hists[HIST_CALLS];
+    static struct sampler sampler;
     (void)state;
     clock_init();
     served.malloc = counted_malloc;
     served.free = counted_free;
-    sampler_init(hists, 99, 8);
+    sampler_init(&sampler, hists, 99, 8);
+    sampler_use(&sampler);
     calls = 0;
     for (unsigned i = 0; i < 80000; i++)
         timed_free(timed_malloc(16));
