@@ -59,7 +59,6 @@ static void test_mallinfo2(void)
            "and arena "
            "(%zu, at first %zu)",
            freed.uordblks, end.uordblks, start.uordblks, end.arena, start.arena);
-
     if (tap_tlfl("mallinfo2 tells the books"))
         tap_ok(end.arena + end.hblkhd == tlfl_books("mapped") && end.fordblks == tlfl_books("free") &&
                    end.keepcost == tlfl_books("dirty"),
