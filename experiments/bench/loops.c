@@ -33,8 +33,8 @@ enum order { ORDER_PAIR, ORDER_LIFO, ORDER_FIFO };
 
 struct cell {
     const char *name; /* LOOP:SIZE:LIVE, as given */
-    enum order  order;
-    size_t      size, live;
+    enum order order;
+    size_t size, live;
 };
 
 static void *batch[BATCH], *others[LIVE_MAX];
@@ -46,7 +46,8 @@ static void no_memory(void)
 }
 
 /* Inlined once for each kind of loop, so that no test of a parameter is left in one. */
-static inline __attribute__((always_inline)) void loop_run(uint64_t ops, size_t size, enum order order, bool touch)
+static inline __attribute__((always_inline)) void loop_run(uint64_t ops, size_t size, enum order order,
+                                                           bool touch)
 {
     volatile char *block = NULL;
     if (order == ORDER_PAIR)
@@ -73,9 +74,15 @@ static inline __attribute__((always_inline)) void loop_run(uint64_t ops, size_t 
 static void loop_any(uint64_t ops, const struct cell *cell, bool touch)
 {
     switch (cell->order) {
-    case ORDER_PAIR: touch ? loop_run(ops, cell->size, ORDER_PAIR, true) : loop_run(ops, cell->size, ORDER_PAIR, false); break;
-    case ORDER_LIFO: touch ? loop_run(ops, cell->size, ORDER_LIFO, true) : loop_run(ops, cell->size, ORDER_LIFO, false); break;
-    case ORDER_FIFO: touch ? loop_run(ops, cell->size, ORDER_FIFO, true) : loop_run(ops, cell->size, ORDER_FIFO, false); break;
+    case ORDER_PAIR:
+        touch ? loop_run(ops, cell->size, ORDER_PAIR, true) : loop_run(ops, cell->size, ORDER_PAIR, false);
+        break;
+    case ORDER_LIFO:
+        touch ? loop_run(ops, cell->size, ORDER_LIFO, true) : loop_run(ops, cell->size, ORDER_LIFO, false);
+        break;
+    case ORDER_FIFO:
+        touch ? loop_run(ops, cell->size, ORDER_FIFO, true) : loop_run(ops, cell->size, ORDER_FIFO, false);
+        break;
     }
 }
 
@@ -147,7 +154,9 @@ int main(int argc, char **argv)
         struct cell cell;
         int status = 0;
         if (!cell_parse(argv[i], &cell)) {
-            fprintf(stderr, "loops: '%s', expected LOOP:SIZE:LIVE of pair, lifo or fifo, such as pair:64:300\n", argv[i]);
+            fprintf(stderr,
+                    "loops: '%s', expected LOOP:SIZE:LIVE of pair, lifo or fifo, such as pair:64:300\n",
+                    argv[i]);
             return 2;
         }
         pid_t child = fork();

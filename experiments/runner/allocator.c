@@ -155,6 +155,7 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
         al->real = path_real(a, object);
         al->expect = al->real;
         al->found = al->real != NULL;
+        set_origin(a, al, object);
     }
     if (!al->found) {
         const char *words = loader_words(a, outcome.err.data);

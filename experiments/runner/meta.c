@@ -34,6 +34,16 @@ static json_t *text_or_null(const char *text)
     return json ? json : json_string("(not UTF-8)");
 }
 
+static json_t *words_list(const struct words *words)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < words->count; i++) {
+        json_t *text = json_string(words->word[i]);
+        json_array_append_new(list, text ? text : json_string("(not UTF-8)"));
+    }
+    return list;
+}
+
 /* The file's stamp where no build-id tells builds apart. */
 static json_t *file_or_null(const char *build_id, const char *stamp)
 {
@@ -150,7 +160,7 @@ static json_t *allocator_meta(struct arena *a, const struct registry *r, const s
     json_object_set_new(m, "build_id", text_or_null(al->build_id));
     json_object_set_new(m, "file", file_or_null(al->build_id, al->stamp));
     json_object_set_new(m, "version", text_or_null(al->version));
-    json_object_set_new(m, "env", words_json(a, &al->env));
+    json_object_set_new(m, "env", words_list(&al->env));
     return m;
 }
 
@@ -181,7 +191,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
                   const struct registry *registry, const struct machine *machine, char **command,
                   struct fault *f)
 {
-    json_t *meta = json_object(), *allocators = json_array(), *kept_list = json_array();
+    json_t *meta = json_object(), *allocators = json_array();
     struct words kept = {0};
     char *now = time_stamp(a), run_id[64];
     time_t seconds = time(NULL);
@@ -189,10 +199,6 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
     size_t length = strftime(run_id, sizeof run_id, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
     snprintf(run_id + length, sizeof run_id - length, "-%" PRIu64, plan->seed);
     child_environment(a, &kept);
-    for (size_t i = 0; i < kept.count; i++) {
-        json_t *text = json_string(kept.word[i]);
-        json_array_append_new(kept_list, text ? text : json_string("(not UTF-8)"));
-    }
     const char *machine_id = "";
     for (size_t i = 0; i < registry->count; i++) {
         const struct allocator *al = &registry->allocator[i];
@@ -218,7 +224,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
     json_object_set(meta, "machine_unknown", machine->unknown);
     json_object_set_new(meta, "allocators", allocators);
     json_object_set_new(meta, "kernels", kernels_meta(plan));
-    json_object_set_new(meta, "environment", kept_list);
+    json_object_set_new(meta, "environment", words_list(&kept));
     json_object_set_new(meta, "suite", suite(a, paths));
     json_object_set_new(meta, "tools", tools(a, paths));
     if (child_interrupts) {
@@ -292,6 +298,13 @@ static bool same_allocator(struct arena *a, const json_t *then, const struct reg
         return fault_set(f, AK_USAGE,
                          "%s is now %s (build-id %s), the folder's run began with %s (build-id %s)", al->name,
                          al->real, al->build_id, meta_text(then, "path"), meta_text(then, "build_id"));
+    json_t *env = words_list(&al->env), *env_then = json_object_get(then, "env");
+    bool same_env = !env_then || json_equal(env, env_then);
+    json_decref(env);
+    if (!same_env)
+        return fault_set(f, AK_USAGE,
+                         "env of %s is not what it was when the folder's run began; begin a new run",
+                         al->name);
     return *al->build_id || same_file(then, al->name, al->stamp, f);
 }
 

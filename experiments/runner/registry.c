@@ -87,7 +87,8 @@ static bool variable_is_good(const char *text)
 {
     size_t length = strcspn(text, "=");
     for (size_t i = 0; i < length; i++)
-        if (!isalpha((unsigned char)text[i]) && text[i] != '_' && (i == 0 || !isdigit((unsigned char)text[i])))
+        if (!isalpha((unsigned char)text[i]) && text[i] != '_' &&
+            (i == 0 || !isdigit((unsigned char)text[i])))
             return false;
     return length > 0 && text[length] == '=' && strncmp(text, "LD_PRELOAD=", strlen("LD_PRELOAD=")) != 0;
 }

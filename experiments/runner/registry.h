@@ -27,7 +27,7 @@ struct allocator {
     bool frees;
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
-    struct words env;     /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
+    struct words env; /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
     const char *file; /* where it was declared; "" for name=library on the command line */
     unsigned line;
     bool named; /* by the user, on the command line or by AK_LIBRARY_... */

@@ -100,6 +100,9 @@ static void bad_registry(void **state)
         {"[a]\nlibary = x.so\n", ":2: unknown key 'libary' (did you mean 'library'?)"},
         {"[a]\nlabel =\n", ":2: label is empty"},
         {"[a]\nkernels = x,,y\n", ":2: empty item"},
+        {"[a]\nenv = A=1, 2B=x\n", ":2: env = '2B=x', expected NAME=VALUE"},
+        {"[a]\nenv = A\n", ":2: env = 'A', expected NAME=VALUE"},
+        {"[a]\nenv = LD_PRELOAD=x.so\n", ":2: env = 'LD_PRELOAD=x.so'"},
         {"[a/b]\n", ":1: allocator 'a/b'"},
         {"[a]\n[a]\n", ":2: section [a] again"},
     };
