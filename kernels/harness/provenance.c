@@ -119,7 +119,9 @@ static void version_ask(struct provenance *p, const char *how)
     } else if (strncmp(how, "hundreds:", 9) == 0) {
         int (*ask)(void) = (int (*)(void))own_symbol(p, object, argument);
         int v = ask != NULL ? ask() : 0;
-        if (v > 0)
+        if (v >= 10000)
+            snprintf(out, size, "%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+        else if (v > 0)
             snprintf(out, size, "%d.%d.%d", v / 100, v / 10 % 10, v % 10);
     } else if (strncmp(how, "mallctl:", 8) == 0) {
         mallctl_fn ask = (mallctl_fn)own_symbol(p, object, "mallctl");
