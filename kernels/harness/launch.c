@@ -563,8 +563,13 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
                  (unsigned long long)least);
         return EXIT_USAGE;
     }
-    /* Where the process's CPU time counts, the coordinator must not spin. */
+    const char *refusal = kernel.refuse ? kernel.refuse() : NULL;
+    if (refusal != NULL) {
+        snprintf(why, why_size, "%s", refusal);
+        return EXIT_USAGE;
+    }
     unsigned spins = launch.threads < launch.placement->cpus && !kernel.makes_threads ? SPINS : 0;
+    /* The coordinator must not spin where the process's CPU time counts. */
     barrier_init(&gate, launch.threads + 1, spins);
     barrier_init(&team, launch.threads, launch.oversubscribed ? 0 : SPINS);
     launch.worker = ak_map(launch.threads * sizeof *launch.worker);
