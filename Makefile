@@ -26,6 +26,7 @@ RUNNER_SRC  := $(sort $(wildcard experiments/runner/*.c))
 UNIT_TESTS  := $(basename $(notdir $(sort $(wildcard tests/unit/*.c))))
 CONFORMANCE := $(basename $(notdir $(sort $(wildcard tests/conformance/*.c))))
 TLFL_TESTS  := $(basename $(notdir $(sort $(wildcard tests/tlfl/*.c))))
+MISUSES     := $(basename $(notdir $(sort $(wildcard tests/misuse/*.c))))
 TLFL_SRC    := $(sort $(wildcard allocators/tlfl/*.c))
 -include allocators/tlfl/variants.mk
 
@@ -48,7 +49,8 @@ TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
-TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) $(TLFL_TESTS:%=$(B)/tests/tlfl/%)
+TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) $(TLFL_TESTS:%=$(B)/tests/tlfl/%) \
+               $(MISUSES:%=$(B)/tests/misuse/%)
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all
@@ -131,6 +133,14 @@ $(B)/tests/tlfl/%: tests/tlfl/%.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
 
+# Misuse programs: one a category. The compiler must take the calls as they stand.
+MISUSE_OBJ := $(call obj,$(sort $(wildcard tests/misuse/driver/*.c)))
+$(MISUSE_OBJ) $(MISUSES:%=$(B)/obj/tests/misuse/%.o): CFLAGS_ALL += -fno-builtin
+$(B)/tests/misuse/%: $(B)/obj/tests/misuse/%.o $(MISUSE_OBJ)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $^ -lpthread -ldl $(LDFLAGS) -o $@
+
 .PHONY: tests unit-tests tlfl-tests counters kernels
 tests: all $(TEST_BINS)
 unit-tests: $(UNIT_TESTS:%=$(B)/tests/unit/%)
@@ -183,6 +193,10 @@ sweep: all ## a sweep: SWEEP=contention THREADS="1 2 4" ALLOCATORS="glibc tlfl" 
 .PHONY: bench-overhead
 bench-overhead: all ## what each kernel costs by itself, with a stub for the allocator
 	@BUILD=$(B) experiments/overhead.sh
+
+.PHONY: misuse
+misuse: all $(MISUSES:%=$(B)/tests/misuse/%) ## which allocator stops which misuse: the tables of docs/misuse.md
+	@BUILD=$(B) tests/misuse/calibrate.sh
 
 .PHONY: fit figures paper
 fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv

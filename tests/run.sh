@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: unit sanitized conformance programs tlfl R e2e (all without arguments). What was skipped is listed with its
+# Groups: unit sanitized conformance misuse programs tlfl R e2e (all without arguments). What was skipped is listed with its
 # reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
@@ -72,6 +72,14 @@ conformance() {
   done
 }
 
+# Misuse programs: the driver's rules, then what each build of tlfl must catch (a column of expected.csv).
+misuse() {
+  one "misuse rules" tests/misuse/check.sh rules
+  for name in tlfl tlfl-hardened; do
+    [ ! -e "$build/lib/lib$name.so" ] || one "misuse $name" tests/misuse/check.sh "$name"
+  done
+}
+
 # Real programs, preloaded.
 programs() {
   for lib in "$build"/lib/libtlfl*.so; do
@@ -95,11 +103,11 @@ e2e() {
   done
 }
 
-[ $# -gt 0 ] || set -- unit sanitized conformance programs tlfl R e2e
+[ $# -gt 0 ] || set -- unit sanitized conformance misuse programs tlfl R e2e
 for group in "$@"; do
   case $group in
-    unit | sanitized | conformance | programs | tlfl | R | e2e) "$group" ;;
-    *) echo "run.sh: no group '$group'; there are unit sanitized conformance programs tlfl R e2e" >&2; exit 2 ;;
+    unit | sanitized | conformance | misuse | programs | tlfl | R | e2e) "$group" ;;
+    *) echo "run.sh: no group '$group'; there are unit sanitized conformance misuse programs tlfl R e2e" >&2; exit 2 ;;
   esac
 done
 
