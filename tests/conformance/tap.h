@@ -99,6 +99,20 @@ static TAP_UNUSED bool tap_tlfl(const char *name)
     return false;
 }
 
+/* What tlfl promises and others may keep as well: where they do not, that is no failure. */
+__attribute__((format(printf, 2, 3))) static TAP_UNUSED bool tap_promise(bool good, const char *name, ...)
+{
+    char text[400];
+    va_list list;
+    va_start(list, name);
+    vsnprintf(text, sizeof text, name, list);
+    va_end(list);
+    if (good || allocator_is_tlfl())
+        return tap_ok(good, "%s", text);
+    tap_skip(text, "a promise of tlfl");
+    return true;
+}
+
 /* A figure of tlfl's own books, (size_t)-1 under another allocator. */
 static TAP_UNUSED size_t tlfl_books(const char *name)
 {
