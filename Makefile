@@ -116,6 +116,13 @@ $(B)/bench/%: experiments/bench/%.c $(FLAGS_STAMP)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE -fno-builtin-malloc -fno-builtin-free $(CFLAGS) $< -ldl $(LDFLAGS) -o $@
 
+# The parent of processes whose resident size is measured: small.
+$(B)/bench/launches: LDFLAGS += -static
+$(B)/bench/lib%.so: experiments/bench/%.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -fPIC -shared $(CFLAGS) $< $(LDFLAGS) -o $@
+
 # ---- tests -----------------------------------------------------------------------------------
 RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB)

@@ -1,5 +1,5 @@
 # common.sh - to be sourced by the parts of the benchmark: $root, $build, $out (where rows go), and the functions say, die,
-# has, provenance, allocators.
+# has, reason_text, programs_build, provenance, allocators.
 # shellcheck shell=sh
 
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
@@ -20,6 +20,16 @@ die() {
 }
 has() { command -v "$1" > /dev/null 2>&1; }
 
+# A reason as a field of CSV.
+reason_text() { printf '%s' "$1" | tr ',"\n' ";' "; }
+
+# programs_build PROGRAM...: make build/bench/PROGRAM.
+programs_build() {
+  for program; do
+    make -s -C "$root" "BUILD=$BUILD" "$BUILD/bench/$program" > /dev/null || die 3 "$BUILD/bench/$program cannot be built"
+  done
+}
+
 # provenance PART COMMAND...: what the rows of a part come from, beside them as PART.meta: lines KEY VALUE.
 provenance() {
   part=$1
@@ -37,7 +47,10 @@ provenance() {
   } > "$out/$part.meta"
 }
 
-# allocators [NAME | PATH | NAME=PATH]...: lines "NAME PATH ENV", tab between; all that the registry has without
+# What stands between fields of a line for `IFS=$fs read`: no blank, so that an empty field stays one.
+fs=$(printf '\034')
+
+# allocators [NAME | PATH | NAME=PATH]...: lines "NAME PATH ENV", $fs between; all that the registry has without
 # arguments. PATH is the library ("" for what programs are linked with), or "!" and why it cannot be used; ENV what the
 # registry sets for it.
 allocators() {
@@ -49,11 +62,11 @@ allocators() {
   fi
   for given; do
     case $given in
-      *=*) printf '%s\t%s\t\n' "${given%%=*}" "$(realpath "${given#*=}")" ;;
-      */*) printf '%s\t%s\t\n' "$(basename "$given" .so | sed 's/^lib//; s/\.so.*//')" "$(realpath "$given")" ;;
+      *=*) echo "${given%%=*}$fs$(realpath "${given#*=}")$fs" ;;
+      */*) echo "$(basename "$given" | sed 's/^lib//; s/\.so.*//')$fs$(realpath "$given")$fs" ;;
       *)
         registry_read
-        printf '%s\n' "$registry" | awk -F '\t' -v name="$given" '$1 == name { print; found = 1 } END { exit !found }' ||
+        printf '%s\n' "$registry" | awk -F "$fs" -v name="$given" '$1 == name { print; found = 1 } END { exit !found }' ||
           die 2 "'$given' is no allocator of the registry and no path: 'ak list allocators' shows their names"
         ;;
     esac
@@ -65,5 +78,5 @@ registry_read() {
   [ -x "$ak" ] || die 3 "$ak is not there: run make"
   registry=$("$ak" list allocators --json | jq -r '.[] | [.name,
       if .trouble != "" then "!" + .trouble elif (.path | test("/libc\\.so")) then "" else .path end,
-      (.env // [] | join(" "))] | @tsv')
+      (.env // [] | join(" "))] | join("\u001c")')
 }

@@ -46,7 +46,7 @@ case $what in
 esac
 
 loops=$build/bench/loops
-make -s -C "$root" "BUILD=$BUILD" "$BUILD/bench/loops" > /dev/null || die 3 "$loops cannot be built: run make"
+programs_build loops
 table=$(allocators "$@") || exit $?
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -68,7 +68,7 @@ watched() {
   served=$(sed -n 's/^malloc //p' "$work/$name")
   trouble=
   if [ $code -ne 0 ]; then
-    trouble="$name: $(grep -v '^==' "$work/$name.err" | tail -n 1 | tr ',"' '; ')"
+    trouble="$name: $(reason_text "$(grep -v '^==' "$work/$name.err" | tail -n 1)")"
   elif [ -n "$3" ] && [ "$(realpath "$served")" != "$(realpath "$3")" ]; then
     trouble="$name: malloc is served by $served"
   fi
@@ -76,7 +76,7 @@ watched() {
 
 # One allocator: rows of CSV.
 count() {
-  rm -rf "$work"/*
+  rm -rf "${work:?}"/*
   watched native -- "$2" "$1" --touch
   native_trouble=$trouble
   if has valgrind && [ -e /usr/include/valgrind/callgrind.h ]; then
@@ -125,16 +125,15 @@ count() {
     }' "$work/list" "$work/native" "$work"/counts.* "$work/calls"
 }
 
-provenance instructions "$0 $* OPS=$OPS"
+provenance instructions "OPS=$OPS" "$0" "--$what" "$@"
 rows=$out/instructions.csv
 echo allocator,library,loop,size,live,ops,instructions_1,instructions_2,syscalls_2,faults_2,reason > "$rows"
-tab=$(printf '\t')
-printf '%s\n' "$table" | while IFS="$tab" read -r name_of library settings; do
+printf '%s\n' "$table" | while IFS=$fs read -r name_of library settings; do
   case $library in
     '!'*)
       say "$name_of: skipped, ${library#!}"
       printf '%s\n' "$list" | tr ':' ' ' | while read -r loop size live; do
-        echo "$name_of,,$loop,$size,$live,$OPS,,,,,$(printf '%s' "${library#!}" | tr ',"' '; ')"
+        echo "$name_of,,$loop,$size,$live,$OPS,,,,,$(reason_text "${library#!}")"
       done >> "$rows"
       ;;
     *) count "$library" "$settings" >> "$rows" ;;
