@@ -87,6 +87,68 @@ static void test_beyond(void)
     tap_ok(good, "alignments of 8 MiB to 128 MiB");
 }
 
+/* Up to 1 GiB, where there is room for it; above, and for sizes that do not fit beside the alignment, refused or right. */
+static void test_far_beyond(void)
+{
+    bool given = true, right = true, refused = true;
+    for (unsigned bits = 28; bits < sizeof(size_t) * 8; bits++) {
+        size_t align = (size_t)1 << bits;
+        for (int k = 0; k < 3; k++) {
+            size_t size = k == 0 ? 1 : k == 1 ? 100000 : 5000000;
+            errno = 0;
+            char *block = aligned_alloc(align, size);
+            if (block == NULL) {
+                right &= errno == ENOMEM || errno == EINVAL;
+                given &= sizeof(size_t) < 8 || bits > 30;
+            } else {
+                right &= aligned_to(block, align) && malloc_usable_size(block) >= size;
+                block[0] = block[size - 1] = 1;
+            }
+            free(block);
+        }
+        errno = 0;
+        void *block = memalign(align, (size_t)PTRDIFF_MAX - align / 2);
+        refused &= block == NULL && errno == ENOMEM;
+        free(block);
+        block = &block;
+        refused &= posix_memalign(&block, align, (size_t)PTRDIFF_MAX - 100) == ENOMEM;
+    }
+    tap_ok(given && right, "alignments of 256 MiB to 1 GiB; beyond, an aligned block or an error");
+    tap_promise(refused, "alignment and size that do not fit together: ENOMEM");
+}
+
+/* Small blocks at large alignments and huge blocks with no alignment in particular, side by side: none overlaps, each is
+ * found again. In a child, since an allocator that confuses them ends the process. */
+static void test_beside_huge(void)
+{
+    enum { PAIRS = 64, ROUNDS = 30 };
+    static char *small[PAIRS], *huge[PAIRS];
+    pid_t child = fork();
+    if (child == 0) {
+        uint64_t seed = 3;
+        bool good = true;
+        for (int round = 0; round < ROUNDS && good; round++) {
+            for (unsigned i = 0; i < PAIRS; i++) {
+                size_t size = ((size_t)4 << 20) + 4096 * (1 + random_next(&seed) % 64);
+                small[i] = aligned_alloc((size_t)1 << (17 + i % 4), 100);
+                huge[i] = malloc(size);
+                good &= malloc_usable_size(huge[i]) >= size;
+                content_fill(small[i], 100, i);
+                huge[i][0] = huge[i][size - 1] = (char)i;
+            }
+            for (unsigned i = 0; i < PAIRS; i++) {
+                good &= malloc_usable_size(small[i]) >= 100 && malloc_usable_size(huge[i]) > (size_t)4 << 20;
+                good &= content_good(small[i], 100, 100, i) && huge[i][0] == (char)i;
+                free(small[i]);
+            }
+            for (unsigned i = 0; i < PAIRS; i++)
+                free(huge[(i * 7 + 3) % PAIRS]);
+        }
+        _exit(!good);
+    }
+    tap_ok(child > 0 && child_good(child), "100 bytes at 128 KiB to 1 MiB beside huge blocks");
+}
+
 /* 8 bytes at 16 KiB, many of them: over-aligned blocks must not overlap, nor plain ones theirs. */
 static void test_many(void)
 {
@@ -136,6 +198,8 @@ int main(void)
     for (unsigned bits = 3; bits <= TOP_BITS; bits++)
         tap_ok(test_row((size_t)1 << bits), "alignment %zu, sizes 0 to 4 MiB", (size_t)1 << bits);
     test_beyond();
+    test_far_beyond();
+    test_beside_huge();
     test_many();
     test_realloc();
     return tap_done();

@@ -160,24 +160,123 @@ static void test_errno(void)
     tap_ok(good && errno == 1234, "free leaves errno alone");
 }
 
-static void test_c23(void)
+/* Whether a block of this size and class comes back among many. */
+static bool comes_back(const void *block, size_t align, size_t size)
+{
+    enum { TRIES = 4096 };
+    static void *held[TRIES];
+    int count = 0;
+    bool back = false;
+    while (count < TRIES && !back) {
+        held[count] = align == 0 ? malloc(size) : aligned_alloc(align, size);
+        back = held[count++] == block;
+    }
+    while (count > 0)
+        free(held[--count]);
+    return back;
+}
+
+/* C23. The sizes are those of the request, also where the alignment made the block larger: 8 bytes at 16 KiB. */
+static void test_sized(void)
 {
     void (*sized)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
-    if (!allocator_has("free_sized")) {
-        tap_skip("free_sized", "the allocator has none");
+    void (*aligned)(void *, size_t, size_t) =
+        (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
+    if (!allocator_has("free_sized") || !allocator_has("free_aligned_sized")) {
+        tap_skip("free_sized, free_aligned_sized", "the allocator has none");
         return;
     }
-    void *block = malloc(40), *again = NULL;
-    bool back = false;
+    sized(NULL, 0);
+    sized(NULL, 100);
+    aligned(NULL, 64, 100);
+    errno = 1234;
+    void *block = malloc(40);
     sized(block, 40);
-    void *held[4096];
-    for (int i = 0; i < 4096; i++) {
-        held[i] = malloc(40);
-        back |= held[i] == block;
+    tap_promise(comes_back(block, 0, 40) && errno == 1234, "free_sized frees");
+    block = aligned_alloc(16384, 8);
+    aligned(block, 16384, 8);
+    tap_promise(comes_back(block, 16384, 8), "free_aligned_sized frees 8 bytes at 16 KiB");
+    bool good = true;
+    for (size_t align = 16; align <= (size_t)1 << 21; align *= 2)
+        for (size_t size = 0; size < 3000000; size = size * 3 + 7) {
+            char *one = aligned_alloc(align, size), *two = malloc(size), *zeroed = calloc(1, size);
+            content_fill(one, size, 1);
+            content_fill(two, size, 2);
+            good &= all_zero(zeroed, size) && content_good(one, size, size, 1) &&
+                    content_good(two, size, size, 2);
+            aligned(one, align, size);
+            sized(two, size);
+            sized(zeroed, size);
+        }
+    tap_ok(good, "sized frees of the grid of size by alignment");
+}
+
+/* The family as glibc 2.36 and C23 have it. cfree, malloc_get_state and the hooks are gone there too. */
+static const char *const family[] = {"malloc",
+                                     "free",
+                                     "calloc",
+                                     "realloc",
+                                     "reallocarray",
+                                     "aligned_alloc",
+                                     "memalign",
+                                     "posix_memalign",
+                                     "valloc",
+                                     "pvalloc",
+                                     "malloc_usable_size",
+                                     "malloc_trim",
+                                     "mallopt",
+                                     "mallinfo",
+                                     "mallinfo2",
+                                     "malloc_stats",
+                                     "malloc_info",
+                                     "free_sized",
+                                     "free_aligned_sized"};
+
+/* A call that the C library serves for another allocator's blocks would read what is not there. */
+static void test_family(void)
+{
+    char missing[400] = "";
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++)
+        if (!allocator_has(family[i]))
+            strcat(strcat(missing, " "), family[i]);
+    tap_promise(missing[0] == '\0', "the allocator serves the whole family itself%s%s",
+                missing[0] == '\0' ? "" : ", but not", missing);
+}
+
+/* What the pages say of arguments at the border, call by call. */
+static void test_matrix(void)
+{
+    void *a = reallocarray(NULL, 3, 5), *b = reallocarray(NULL, zero, 8), *c = realloc(NULL, zero);
+    tap_ok(a && malloc_usable_size(a) >= 15 && b && c && b != c,
+           "reallocarray and realloc of NULL are malloc");
+    a = reallocarray(a, 0, 8);
+    tap_ok(a == NULL || malloc_usable_size(a) < 4096, "reallocarray(p, 0, n) lets go of the block");
+    free(a);
+    free(b);
+    free(c);
+    a = calloc(size_max, zero);
+    b = calloc(zero, size_max);
+    tap_ok(a != NULL && b != NULL && a != b, "calloc of nothing, however large its parts");
+    free(a);
+    free(b);
+    a = valloc(zero);
+    b = memalign(4096, zero);
+    c = aligned_alloc(64, zero);
+    tap_ok(a && b && c && a != b && aligned_to(a, 4096) && aligned_to(b, 4096) && aligned_to(c, 64),
+           "valloc, memalign and aligned_alloc of size 0 give unique aligned pointers");
+    free(a);
+    free(b);
+    free(c);
+    bool good = true;
+    for (size_t size = 0; size < 70000; size += 1 + size / 3) {
+        char *block = malloc(size);
+        size_t usable = malloc_usable_size(block);
+        content_fill(block, usable, 4);
+        char *same = realloc(block, usable);
+        good &= same == block && malloc_usable_size(same) >= usable && content_good(same, usable, usable, 4);
+        free(same);
     }
-    for (int i = 0; i < 4096; i++)
-        free(held[i]);
-    tap_ok(again == NULL && back, "free_sized frees");
+    tap_promise(good, "realloc to the usable size leaves the block where it is");
 }
 
 int main(void)
@@ -188,6 +287,8 @@ int main(void)
     test_overflow();
     test_alignment_checks();
     test_errno();
-    test_c23();
+    test_sized();
+    test_matrix();
+    test_family();
     return tap_done();
 }

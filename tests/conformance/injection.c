@@ -411,7 +411,7 @@ int main(void)
     unsigned times = tap_long() ? 5 : 1;
     const struct load loads[] = {{"one thread", load_alone, 160 * times},
                                  {"three threads", load_threads, 60 * times}};
-    tap_start(100 * times);
+    tap_start(100);
     injection = mmap(NULL, sizeof *injection, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (injection == MAP_FAILED)
         return 1;
