@@ -43,6 +43,7 @@ provenance() {
     echo "processor $(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)"
     echo "cpus $(nproc)"
     echo "kernel $(uname -sr)"
+    echo "form ${BENCH_FORM:-alone}"
     echo "load $(cut -d ' ' -f 1 /proc/loadavg)"
   } > "$out/$part.meta"
 }

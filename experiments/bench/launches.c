@@ -56,7 +56,7 @@ static int launch(const char *program, char *preload, const char *round, const c
     posix_spawn_file_actions_addclose(&actions, errors[0]);
     posix_spawn_file_actions_addclose(&actions, errors[1]);
     uint64_t start = now_ns();
-    int failed = posix_spawn(&child, program, &actions, NULL, argv, environment);
+    int failed = posix_spawnp(&child, program, &actions, NULL, argv, environment);
     if (failed == 0)
         failed = wait4(child, &status, 0, &usage) != child || status != 0;
     uint64_t wall = now_ns() - start;

@@ -31,10 +31,12 @@ while [ $round -lt "$ROUNDS" ]; do
           continue
           ;;
       esac
+      stub=
+      [ "$form" = alloc ] || stub=--no-alloc
       # shellcheck disable=SC2086 # words
       env $settings ${library:+LD_PRELOAD="$library"} "$build/kernels/churn" --threads "$threads" --ops-total "$OPS" \
         --live-blocks $((LIVE_TOTAL / threads)) --touch line --passes throughput --counters none --seed $round \
-        --expect "${library:-libc}" $([ "$form" = alloc ] || echo --no-alloc) < /dev/null > "$out/scaling.said" 2>&1 ||
+        --expect "${library:-libc}" $stub < /dev/null > "$out/scaling.said" 2>&1 ||
         { echo "$round,$name,$form,$threads,,,,$(reason_text "$(tail -n 1 "$out/scaling.said")")" && continue; }
       awk -v start="$round,$name,$form,$threads" '{ v[$1] = $2 }
         END { printf "%s,%s,%s,%.0f,\n", start, v["ops"], v["wall_ns"], v["cpu_user_ns"] + v["cpu_sys_ns"] }' "$out/scaling.said"

@@ -21,5 +21,5 @@ done)
 IFS='
 '
 # shellcheck disable=SC2086 # a word a line
-"$build/bench/launches" "${LAUNCHES:-60}" "${SEED:-1}" "$(command -v true)" "empty=$build/bench/libempty.so" $libraries \
+"$build/bench/launches" "${LAUNCHES:-60}" "${SEED:-1}" true "empty=$build/bench/libempty.so" $libraries \
   > "$out/trivial.csv" || die 1 "a launch failed: no rows to go by in $out/trivial.csv"
