@@ -24,7 +24,8 @@ KERNELS     := $(basename $(notdir $(sort $(wildcard kernels/*.c))))
 BACKENDS    := $(basename $(notdir $(sort $(wildcard kernels/counters/*.c))))
 RUNNER_SRC  := $(sort $(wildcard experiments/runner/*.c))
 UNIT_TESTS  := $(basename $(notdir $(sort $(wildcard tests/unit/*.c))))
-CONFORMANCE := $(basename $(notdir $(sort $(wildcard tests/conformance/*.c))))
+CONFORMANCE := $(basename $(notdir $(sort $(wildcard tests/conformance/*.c tests/conformance/*.cc))))
+PLUGINS     := $(basename $(notdir $(sort $(wildcard tests/conformance/plugins/*.c))))
 TLFL_TESTS  := $(basename $(notdir $(sort $(wildcard tests/tlfl/*.c))))
 MISUSES     := $(basename $(notdir $(sort $(wildcard tests/misuse/*.c))))
 TLFL_SRC    := $(sort $(wildcard allocators/tlfl/*.c))
@@ -135,6 +136,16 @@ $(B)/tests/conformance/%: tests/conformance/%.c $(wildcard tests/conformance/*.h
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) $< -lpthread -ldl $(LDFLAGS) -MF $(B)/obj/conformance-$*.d -o $@
 
+$(B)/tests/conformance/%: tests/conformance/%.cc $(wildcard tests/conformance/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CXX) -std=c++17 $(OPT) -Wall -Wextra -Werror -Wshadow $(SAN) -D_GNU_SOURCE $< -lpthread -ldl $(LDFLAGS) -o $@
+
+$(B)/tests/conformance/plugins/%.so: tests/conformance/plugins/%.c $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared $< $(LDFLAGS) -MF $(B)/obj/plugin-$*.d -o $@
+
 $(B)/tests/tlfl/%: tests/tlfl/%.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
@@ -204,6 +215,12 @@ bench-overhead: all ## what each kernel costs by itself, with a stub for the all
 .PHONY: misuse
 misuse: all $(MISUSES:%=$(B)/tests/misuse/%) ## which allocator stops which misuse: the tables of docs/misuse.md
 	@BUILD=$(B) tests/misuse/calibrate.sh
+
+.PHONY: peers bench-tlfl
+peers: all ## download newer allocators as rivals (Debian's later releases; nothing is installed)
+	@BUILD=$(B) experiments/peers.sh
+bench-tlfl: all ## tlfl beside its rivals, the table in docs/tlfl.md (BENCH=short, 12 minutes, or BENCH=full, hours)
+	@BUILD=$(B) experiments/bench/run.sh $(call quote,--$(BENCH)) --doc docs/tlfl.md
 
 .PHONY: fit figures paper
 fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv

@@ -23,3 +23,6 @@ OUT        ?= results/sweep
 # The preset of `make reproduce` (quick or paper).
 PRESET ?= quick
 RESULTS ?= results/reproduce
+
+# The form of `make bench-tlfl` (short or full).
+BENCH ?= short

@@ -44,7 +44,7 @@ counted <- function(value) {
   data.frame(value = value, low = NA_real_, high = NA_real_, launches = as.integer(is.finite(value)), method = "count")
 }
 
-not_measured <- function() median_interval(numeric())
+no_interval <- function() median_interval(numeric())
 
 # ---- instructions, system calls, page faults -----------------------------------------------------
 
@@ -82,7 +82,7 @@ size_steps <- function(rows) {
 #' Lines on counts. Targets of the subject are those of tlfl; its unchecked variant has its own.
 bench_instructions <- function(rows, subject, targets) {
   if (is.null(rows)) {
-    return(figure_line("instructions", "instructions a pair", not_measured(), "", targets, "instructions.csv is not there"))
+    return(figure_line("instructions", "instructions a pair", no_interval(), "", targets, "instructions.csv is not there"))
   }
   rows <- pair_counts(rows)
   groups <- names(INSTRUCTION_GROUPS)
@@ -149,7 +149,7 @@ cell_ratios <- function(rows, subject, rival, column) {
 
 #' Geometric mean of paired ratios: within a kernel over its cells, then over kernels, each of one weight.
 geometric_mean <- function(cells) {
-  if (is.null(cells) || nrow(cells) == 0) return(not_measured())
+  if (is.null(cells) || nrow(cells) == 0) return(no_interval())
   weight <- 1 / table(cells$kernel)[cells$kernel] / length(unique(cells$kernel))
   interval <- combined_interval(cells$ratios, function(medians) Reduce(`+`, Map(`*`, medians, as.numeric(weight))))
   interval[c("value", "low", "high")] <- exp(interval[c("value", "low", "high")])
@@ -164,7 +164,7 @@ best_rival <- function(rows, subject, rivals, column) {
   })
   all <- do.call(rbind, all)
   all <- all[!is.null(all) & all$launches > 0, , drop = FALSE]
-  if (is.null(all) || nrow(all) == 0) return(cbind(rival = NA, not_measured()))
+  if (is.null(all) || nrow(all) == 0) return(cbind(rival = NA, no_interval()))
   all[which.max(all$value), , drop = FALSE]
 }
 
@@ -187,7 +187,7 @@ rows_reason <- function(rows, allocator) {
 #' @param rows all of the sweep's, failed ones included; NULL where it was not run
 bench_cpu <- function(rows, subject, targets) {
   if (is.null(rows)) {
-    return(figure_line("cpu", "CPU time an op, geometric mean", not_measured(), "x", targets, "the sweep cpu was not run"))
+    return(figure_line("cpu", "CPU time an op, geometric mean", no_interval(), "x", targets, "the sweep cpu was not run"))
   }
   good <- with_costs(ok_rows(rows))
   work <- good[good$kernel != "null", , drop = FALSE]
@@ -227,7 +227,7 @@ with_costs <- function(rows) {
 #' Lines on p99.9 by threads, each to the best rival.
 bench_latency <- function(rows, subject, targets) {
   if (is.null(rows)) {
-    return(figure_line("latency", "p99.9 of churn", not_measured(), "x", targets, "the sweep latency was not run"))
+    return(figure_line("latency", "p99.9 of churn", no_interval(), "x", targets, "the sweep latency was not run"))
   }
   good <- ok_rows(rows)
   do.call(rbind, lapply(sort(unique(rows$threads)), function(threads) {
@@ -241,7 +241,7 @@ bench_latency <- function(rows, subject, targets) {
 #' Lines on false sharing: shared to private, of the subject itself.
 bench_sharing <- function(rows, subject, targets) {
   if (is.null(rows)) {
-    return(figure_line("sharing", "false sharing", not_measured(), "x", targets, "the sweep sharing was not run"))
+    return(figure_line("sharing", "false sharing", no_interval(), "x", targets, "the sweep sharing was not run"))
   }
   good <- with_costs(ok_rows(rows[rows$allocator == subject, , drop = FALSE]))
   good$object <- param_number(good, "object")
@@ -277,7 +277,7 @@ bench_trivial <- function(rows, subject, targets) {
 #' Operations per CPU-second at 64 threads relative to the stub's, beside the same at 2 threads.
 bench_scaling <- function(rows, subject, targets) {
   reason <- "scaling.csv is not there"
-  interval <- not_measured()
+  interval <- no_interval()
   if (!is.null(rows)) {
     own <- rows[rows$allocator == subject, , drop = FALSE]
     reason <- first_reason(own, paste(subject, "was not run"))
