@@ -218,7 +218,7 @@ static TAP_UNUSED size_t content_step(size_t size)
 
 static TAP_UNUSED void content_fill(void *block, size_t size, unsigned tag)
 {
-    unsigned char *bytes = block;
+    unsigned char *bytes = (unsigned char *)block;
     for (size_t i = 0; i < size; i += content_step(size))
         bytes[i] = (unsigned char)(tag + i * 7);
     if (size != 0)
@@ -228,7 +228,7 @@ static TAP_UNUSED void content_fill(void *block, size_t size, unsigned tag)
 /* Checks the first `keep` of a block that was filled with `size` bytes. */
 static TAP_UNUSED bool content_good(const void *block, size_t size, size_t keep, unsigned tag)
 {
-    const unsigned char *bytes = block;
+    const unsigned char *bytes = (const unsigned char *)block;
     for (size_t i = 0; i < keep; i += content_step(size))
         if (i != size - 1 && bytes[i] != (unsigned char)(tag + i * 7))
             return false;
@@ -237,7 +237,7 @@ static TAP_UNUSED bool content_good(const void *block, size_t size, size_t keep,
 
 static TAP_UNUSED bool all_zero(const void *block, size_t size)
 {
-    const unsigned char *bytes = block;
+    const unsigned char *bytes = (const unsigned char *)block;
     for (size_t i = 0; i < size; i++)
         if (bytes[i] != 0)
             return false;
