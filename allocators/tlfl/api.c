@@ -7,6 +7,7 @@
 #include "fail.h"
 #include "guard.h"
 #include "heap.h"
+#include "huge.h"
 #include "large.h"
 #include "lock.h"
 #include "map.h"
@@ -23,17 +24,11 @@
 
 /* ---- malloc ---- */
 
-/* Every size, every state of the heap. Above CLASS_DIRECT_MAX this is the ordinary way, so it tries
- * the current span first. */
+/* Every state of the heap. */
 static TLFL_NOINLINE void *malloc_slow(size_t size)
 {
-    if (TLFL_UNLIKELY(size > CLASS_MAX))
-        return tlfl__large_alloc(size, BLOCK_ALIGN, false);
     unsigned class = class_of(size);
     struct heap *heap = tlfl__heap;
-    void *block = span_pop(heap->bin[class].current);
-    if (TLFL_LIKELY(block != NULL))
-        return block;
     if (TLFL_UNLIKELY(heap_state(heap) != HEAP_LIVE))
         return tlfl__thread_malloc(class);
     return tlfl__heap_refill(heap, class);
@@ -41,70 +36,96 @@ static TLFL_NOINLINE void *malloc_slow(size_t size)
 
 TLFL_INLINE void *malloc_fast(size_t size)
 {
-    if (TLFL_LIKELY(size <= CLASS_DIRECT_MAX)) {
-        void *block = span_pop(tlfl__heap->direct[(size + BLOCK_ALIGN - 1) / BLOCK_ALIGN]);
-        if (TLFL_LIKELY(block != NULL))
-            return block;
-    }
-    return malloc_slow(size);
+    struct span *span;
+    if (TLFL_LIKELY(size <= CLASS_DIRECT_MAX))
+        span = tlfl__heap->direct[(size + BLOCK_ALIGN - 1) / BLOCK_ALIGN];
+    else if (TLFL_LIKELY(size <= CLASS_MAX))
+        span = tlfl__heap->current[class_of_wide(size)];
+    else
+        return tlfl__large_malloc(size);
+    void *block = span_pop(span);
+    return TLFL_LIKELY(block != NULL) ? block : malloc_slow(size);
 }
 
 /* ---- free ---- */
 
-/* The block shows its mark. Goes through the list of the span only if it is ours to walk; a foreign
- * thread takes the mark for proof, which is wrong with a chance of 2^-64 a free. */
-static TLFL_COLD void free_check(void *pointer, const char *call)
+/* A pointer that is no live block of the span: says why not. */
+static TLFL_COLD _Noreturn void block_wrong(const struct span *span, const void *pointer, const char *call)
 {
-    struct span *span = map_find(pointer);
-    struct heap *heap = tlfl__heap;
-    if (atomic_load_explicit(&span->owner, memory_order_relaxed) == heap) {
-        tlfl__remote_drain(heap); /* the first free may have come from another thread */
-        if (map_find(pointer) == span && !tlfl__span_lists(span, pointer))
-            return;
-    }
-    tlfl__fail(call, pointer, "block is free already");
+    size_t offset = (size_t)((const char *)pointer - span->base);
+    if (offset % span->size != 0)
+        tlfl__fail(call, pointer, "points into a block, not to its start");
+    if (span_state(span) != SPAN_EMPTY && offset / span->size >= span->capacity)
+        tlfl__fail(call, pointer, "lies behind the last block of its span");
+    tlfl__fail(call, pointer, "block is free already, or was never allocated");
 }
 
-/* What is not plain: NULL, foreign and large pointers, blocks of other heaps, marked blocks, and a
- * span whose countdown was just run out by a plain free. That is the only moment at which `out` is
- * 0 outside EMPTY, so it needs no argument. Handing over the span would cost every free a move. */
-static TLFL_NOINLINE void free_slow(void *pointer)
+/* Whether `pointer`, of a SMALL span of any owner, can be a live block. For the owner alone the
+ * limit is exact; what others look at does not change while the block is live. */
+static bool block_is_live(const struct span *span, const void *pointer, bool ours)
 {
-    if (pointer == NULL)
+    if (ours ? !span_holds(span, pointer) : !span_cuts(span, pointer))
+        return false;
+    return !block_shows_mark(span, pointer);
+}
+
+static TLFL_COLD void free_nothing(const void *pointer)
+{
+    if (pointer != NULL)
+        tlfl__fail("free", pointer, "not a block of this allocator, or free already");
+}
+
+/* A pointer that own[] has no span for: NULL, large, foreign, of another heap, misuse, or of a span
+ * of ours that own[] has no room for. */
+static TLFL_NOINLINE void free_small_other(struct span *span, struct block *block)
+{
+    struct heap *heap = tlfl__heap;
+    bool ours = span_owner(span) == heap;
+    if (TLFL_UNLIKELY(!block_is_live(span, block, ours)))
+        block_wrong(span, block, "free");
+    if (ours) {
+        tlfl__heap_own(heap, span);
+        if (span_push(span, block))
+            tlfl__heap_event(heap, span);
         return;
+    }
+    struct heap *from = tlfl__thread_heap(); /* it may be the owner itself, taken over just now */
+    from = from != NULL ? from : heap;
+    if (!packed_free(from, span, block))
+        tlfl__remote_free(from, span, block);
+}
+
+static TLFL_NOINLINE void free_other(void *pointer)
+{
     struct span *span = map_find(pointer);
     if (TLFL_UNLIKELY(span == NULL))
-        tlfl__fail("free", pointer, "not a block of this allocator, or free already");
-    if (span->kind != SPAN_SMALL) {
-        tlfl__large_free(span, pointer, "free");
-        return;
-    }
+        free_nothing(pointer);
+    else if (span->kind != SPAN_SMALL)
+        tlfl__large_free(span, pointer);
+    else
+        free_small_other(span, pointer);
+}
+
+/* A pointer to a block of ours that shows its mark, or has just been put into its list and thereby
+ * has run out the countdown of its span: the only moment at which `out` is 0 outside EMPTY, so that
+ * it tells the two apart. Handing over the span would cost every free a move. */
+static TLFL_NOINLINE void free_event(void *pointer)
+{
     struct heap *heap = tlfl__heap;
-    struct block *block = pointer;
-    bool ours = atomic_load_explicit(&span->owner, memory_order_relaxed) == heap;
-    if (ours && span->out == 0 && span->state != SPAN_EMPTY) {
-        tlfl__heap_event(heap, span);
-        return;
-    }
-    if (TLFL_UNLIKELY(block->mark == span_mark(span, block)))
-        free_check(pointer, "free");
-    if (!ours) {
-        if (!packed_free(heap, span, block))
-            tlfl__remote_free(span, block);
-    } else if (span_push(span, block)) {
-        tlfl__heap_event(heap, span);
-    }
+    struct span *span = heap_own(heap, pointer);
+    if (TLFL_UNLIKELY(span->out != 0))
+        block_wrong(span, pointer, "free");
+    tlfl__heap_event(heap, span);
 }
 
 TLFL_INLINE void free_fast(void *pointer)
 {
-    struct span *span = map_find(pointer);
+    struct span *span = heap_own(tlfl__heap, pointer);
     struct block *block = pointer;
-    if (TLFL_LIKELY(span != NULL) &&
-        TLFL_LIKELY(atomic_load_explicit(&span->owner, memory_order_relaxed) == tlfl__heap) &&
-        TLFL_LIKELY(block->mark != span_mark(span, block)) && TLFL_LIKELY(!span_push(span, block)))
-        return;
-    free_slow(pointer);
+    if (TLFL_UNLIKELY(!span_holds(span, pointer)))
+        free_other(pointer);
+    else if (TLFL_UNLIKELY(block_shows_mark(span, block)) || TLFL_UNLIKELY(span_push(span, block)))
+        free_event(pointer);
 }
 
 /* ---- all else ---- */
@@ -112,16 +133,19 @@ TLFL_INLINE void free_fast(void *pointer)
 /* The span of a live block, for the calls that do more than free it. */
 static struct span *block_span(void *pointer, const char *call)
 {
-    struct span *span = map_find(pointer);
+    struct span *span = heap_own(tlfl__heap, pointer);
+    if (TLFL_LIKELY(span_holds(span, pointer)) && TLFL_LIKELY(!block_shows_mark(span, pointer)))
+        return span;
+    span = map_find(pointer);
     if (TLFL_UNLIKELY(span == NULL))
         tlfl__fail(call, pointer, "not a block of this allocator, or free already");
-    size_t offset = (size_t)((char *)pointer - span->base);
-    if (TLFL_UNLIKELY(offset % span->size != 0))
-        tlfl__fail(call, pointer, "points into a block, not to its start");
-    if (span->kind == SPAN_SMALL) {
-        struct block *block = pointer;
-        if (TLFL_UNLIKELY(block->mark == span_mark(span, block)))
-            free_check(pointer, call);
+    if (span->kind != SPAN_SMALL) {
+        if (TLFL_UNLIKELY(pointer != span->base))
+            tlfl__fail(call, pointer, "points into a block, not to its start");
+        if (TLFL_UNLIKELY(span_state(span) != SPAN_FULL))
+            tlfl__fail(call, pointer, "block is free already");
+    } else if (TLFL_UNLIKELY(!block_is_live(span, pointer, span_owner(span) == tlfl__heap))) {
+        block_wrong(span, pointer, call);
     }
     return span;
 }
@@ -171,16 +195,18 @@ static void *block_resize(void *pointer, size_t size)
     if (pointer == NULL)
         return malloc_fast(size);
     struct span *span = block_span(pointer, "realloc");
+    size_t old = span_usable(span);
+    if (TLFL_LIKELY(size <= old && size >= old >> API_KEEP_SHIFT && size != 0) && span->kind != SPAN_HUGE)
+        return pointer;
     if (size == 0) {
         free_fast(pointer);
         return NULL;
     }
-    size_t old = span->size;
-    if (span->kind == SPAN_HUGE && size > LARGE_MAX)
-        return tlfl__huge_resize(span, size);
-    if (size <= old && size >= old >> API_KEEP_SHIFT)
-        return pointer;
-    void *moved = block_move(pointer, old, size);
+    void *moved = NULL;
+    if (span->kind != SPAN_SMALL && size > CLASS_MAX)
+        moved = tlfl__large_resize(span, size);
+    if (moved == NULL)
+        moved = block_move(pointer, old, size);
     return moved == NULL && size <= old ? pointer : moved;
 }
 
@@ -317,7 +343,7 @@ TLFL_API size_t API(malloc_usable_size)(void *pointer)
     if (pointer == NULL)
         return 0;
     guard_enter();
-    size_t size = block_span(pointer, "malloc_usable_size")->size;
+    size_t size = span_usable(block_span(pointer, "malloc_usable_size"));
     guard_leave();
     return size;
 }
@@ -351,6 +377,10 @@ TLFL_API void API(free_aligned_sized)(void *pointer, size_t align, size_t size)
 #define API_VARIANT "-locked"
 #elif defined TLFL_PACKED
 #define API_VARIANT "-packed"
+#elif defined TLFL_REMOTE
+#define API_VARIANT "-remote"
+#elif defined TLFL_UNCHECKED
+#define API_VARIANT "-unchecked"
 #else
 #define API_VARIANT ""
 #endif
@@ -365,11 +395,12 @@ TLFL_API size_t tlfl_stat(const char *name)
     guard_enter();
     tlfl__central_enter();
     struct pool_books books = tlfl__pool_books();
+    size_t huge = tlfl__huge_bytes();
     const struct {
         const char *name;
         size_t value;
     } stats[] = {
-        {"mapped", books.mapped},        {"huge", books.huge}, {"metadata", tlfl__meta_bytes()},
+        {"mapped", books.mapped + huge}, {"huge", huge},        {"metadata", tlfl__meta_bytes()},
         {"dirty", books.dirty},          {"free", books.free}, {"spans", tlfl__span_count()},
         {"heaps", tlfl__thread_heaps()},
     };

@@ -13,6 +13,11 @@
 
 #define TLFL_API __attribute__((visibility("default")))
 
+#ifndef __GLIBC__ /* musl declares neither */
+void *pvalloc(size_t size);
+int malloc_trim(size_t pad);
+#endif
+
 #ifdef TLFL_TEST
 #define API(name) tlfl_test_##name
 void *API(malloc)(size_t size);

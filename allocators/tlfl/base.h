@@ -20,6 +20,9 @@
 #define GRANULE_SHIFT 16
 #define GRANULE_SIZE  ((size_t)1 << GRANULE_SHIFT)
 
+/* NUMA nodes that are told apart; node n is treated as n % NODES. */
+#define NODES 16
+
 /* Two lines, since the adjacent-line prefetcher moves lines in pairs: structures written by
  * different threads are kept this far apart. */
 #define LINE_PAIR 128

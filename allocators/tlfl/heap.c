@@ -10,57 +10,80 @@
 #include "remote.h"
 #include "thread.h"
 
-/* EMPTY spans a heap keeps: this many granules and an eighth of all it owns. Taking one from the
- * shelf costs no lock and no carving. */
-#define HEAP_KEEP_GRANULES 16
-#define HEAP_KEEP_SHIFT    3
-
 /* AVAIL spans that a refill compares. */
 #define HEAP_LOOKS 4
 
-/* Slow path entries between two looks at the clock; a power of two. */
-#define HEAP_EVENTS 32
-
 /* clang-format off */
-#define HEAP_SENTINEL { \
-    .direct = {[0 ... CLASS_DIRECT - 1] = SPAN_NONE}, \
-    .bin = {[0 ... CLASS_COUNT - 1] = {SPAN_NONE, NULL}}, \
-    .state = HEAP_NONE }
+const struct heap tlfl__heap_none = {
+    .direct = {[0 ... CLASS_DIRECT - 1] = SPAN_NONE},
+    .current = {[0 ... CLASS_COUNT - 1] = SPAN_NONE},
+    .state = HEAP_NONE };
 /* clang-format on */
-
-const struct heap tlfl__heap_before = HEAP_SENTINEL;
-const struct heap tlfl__heap_after = HEAP_SENTINEL;
 
 void tlfl__heap_init(struct heap *heap)
 {
+    heap->room = HEAP_KEEP;
     for (size_t i = 0; i < CLASS_DIRECT; i++)
         heap->direct[i] = SPAN_NONE;
-    for (unsigned class = 0; class < CLASS_COUNT; class ++)
-        heap->bin[class].current = SPAN_NONE;
+    for (unsigned class = 0; class < CLASS_COUNT; class ++) {
+        struct bin *bin = &heap->bin[class];
+        heap->current[class] = SPAN_NONE;
+        bin->order = (uint8_t)class_order(class);
+        if (class_size(class) <= CLASS_DIRECT_MAX) {
+            bin->first = class == 0 ? 0 : heap->bin[class - 1].end;
+            bin->end = (uint8_t)(class_size(class) / BLOCK_ALIGN + 1);
+        }
+    }
 }
 
 void tlfl__heap_set_current(struct heap *heap, unsigned class, struct span *span)
 {
-    heap->bin[class].current = span;
-    size_t last = class_size(class) / BLOCK_ALIGN;
-    if (last >= CLASS_DIRECT)
-        return;
-    for (size_t i = class == 0 ? 0 : class_size(class - 1) / BLOCK_ALIGN + 1; i <= last; i++)
+    struct bin *bin = &heap->bin[class];
+    heap->current[class] = span;
+    for (unsigned i = bin->first; i < bin->end; i++)
         heap->direct[i] = span;
+}
+
+/* ---- own[] ---- */
+
+static uintptr_t own_entry(const struct span *span)
+{
+    return (uintptr_t)span - (uintptr_t)SPAN_NONE;
+}
+
+void tlfl__heap_own(struct heap *heap, struct span *span)
+{
+    size_t first = (uintptr_t)span->base >> GRANULE_SHIFT;
+    for (size_t i = 0; i < span->run.granules; i++)
+        heap->own[(first + i) & (HEAP_OWN - 1)] = own_entry(span);
+}
+
+void tlfl__heap_disown(struct heap *heap, const struct span *span)
+{
+    size_t first = (uintptr_t)span->base >> GRANULE_SHIFT;
+    for (size_t i = 0; i < span->run.granules; i++) {
+        uintptr_t *entry = &heap->own[(first + i) & (HEAP_OWN - 1)];
+        if (*entry == own_entry(span))
+            *entry = 0;
+    }
 }
 
 /* ---- spans in and out ---- */
 
 static struct span *heap_new_span(struct heap *heap, unsigned class)
 {
+    unsigned granules = 1u << class_order(class);
     tlfl__central_enter();
+    if (tlfl__pool_dirty() < granules) /* sooner than fresh pages */
+        tlfl__heap_clear_shelves(heap);
     struct span *span = tlfl__span_take();
     if (span != NULL) {
-        if (tlfl__pool_take(1u << class_order(class), &span->run)) {
+        if (tlfl__pool_take(granules, heap->node, &span->run)) {
             span->kind = SPAN_SMALL;
             atomic_store_explicit(&span->owner, heap, memory_order_relaxed);
             tlfl__span_cut(span, class);
             tlfl__map_set(span->base, span->run.granules, span);
+            tlfl__heap_own(heap, span);
             heap->granules += span->run.granules;
         } else {
             tlfl__span_give(span);
@@ -71,22 +94,43 @@ static struct span *heap_new_span(struct heap *heap, unsigned class)
     return span;
 }
 
-static void heap_release(struct heap *heap, struct span *span)
+void tlfl__heap_release(struct heap *heap, struct span *span)
 {
-    heap->granules -= span->run.granules;
     tlfl__central_enter();
-    tlfl__map_set(span->base, span->run.granules, NULL);
+    if (span->kind == SPAN_SMALL) {
+        heap->granules -= span->run.granules;
+        tlfl__heap_disown(heap, span);
+        tlfl__map_set(span->base, span->run.granules, NULL);
+    } else {
+        tlfl__map_set(span->base, 1, NULL);
+    }
     tlfl__pool_give(&span->run);
     tlfl__span_give(span);
     tlfl__central_leave();
 }
 
+void tlfl__heap_collect(struct heap *heap)
+{
+    if (TLFL_LIKELY(atomic_load_explicit(&heap->stolen, memory_order_relaxed) == NULL))
+        return;
+    tlfl__central_enter();
+    struct span *span = atomic_load_explicit(&heap->stolen, memory_order_relaxed);
+    atomic_store_explicit(&heap->stolen, NULL, memory_order_relaxed);
+    for (struct span *next; span != NULL; span = next) {
+        next = span->next;
+        heap->granules -= span->run.granules;
+        tlfl__heap_disown(heap, span);
+        tlfl__span_give(span);
+    }
+    tlfl__central_leave();
+}
+
 /* ---- AVAIL ---- */
 
-void tlfl__heap_shelve(struct heap *heap, struct span *span)
+static void heap_shelve(struct heap *heap, struct span *span)
 {
     struct span **head = &heap->bin[span->class].avail;
-    span->state = SPAN_AVAIL;
+    span_set_state(span, SPAN_AVAIL);
     span->prev = NULL;
     span->next = *head;
     if (*head != NULL)
@@ -96,10 +140,7 @@ void tlfl__heap_shelve(struct heap *heap, struct span *span)
 
 static void heap_unlink(struct heap *heap, struct span *span)
 {
-    if (span->prev != NULL)
-        span->prev->next = span->next;
-    else
-        heap->bin[span->class].avail = span->next;
+    *(span->prev != NULL ? &span->prev->next : &heap->bin[span->class].avail) = span->next;
     if (span->next != NULL)
         span->next->prev = span->prev;
 }
@@ -116,105 +157,100 @@ struct span *tlfl__heap_unshelve(struct heap *heap, unsigned class)
     return best;
 }
 
-/* ---- EMPTY ---- */
+/* ---- the shelves ---- */
 
-static struct span *shelf_take(struct heap *heap, struct shelf *shelf, struct span *span)
+static struct span *heap_take(struct heap *heap, struct shelf *shelf)
 {
-    if (span->prev != NULL)
-        span->prev->next = span->next;
-    else
-        shelf->head = span->next;
-    if (span->next != NULL)
-        span->next->prev = span->prev;
-    else
-        shelf->tail = span->prev;
-    if (--shelf->count < shelf->low)
-        shelf->low = shelf->count;
-    heap->empty_granules -= span->run.granules;
+    struct span *span = shelf_take(shelf);
+    if (span != NULL)
+        heap_count_taken(heap, span);
     return span;
 }
 
-static void shelf_put(struct heap *heap, struct shelf *shelf, struct span *span)
+static void heap_put(struct heap *heap, struct shelf *shelf, struct span *span)
 {
-    span->state = SPAN_EMPTY;
-    span->prev = NULL;
-    span->next = shelf->head;
-    if (shelf->head != NULL)
-        shelf->head->prev = span;
-    else
-        shelf->tail = span;
-    shelf->head = span;
-    shelf->count++;
-    heap->empty_granules += span->run.granules;
+    if (TLFL_LIKELY(heap_keeps(heap, span))) {
+        shelf_put(shelf, span);
+    } else {
+        tlfl__heap_release(heap, span);
+        tlfl__pool_tick();
+    }
 }
 
-/* Gives up to `count` EMPTY spans to the pool, those that have been empty for longest. */
-static bool shelf_clear(struct heap *heap, struct shelf *shelf, uint32_t count)
+/* Gives up to `count` spans to the pool. */
+static bool heap_clear(struct heap *heap, struct shelf *shelf, uint32_t count)
+{
+    struct span *span;
+    bool any = false;
+    for (; count > 0 && (span = shelf_take(shelf)) != NULL; count--, any = true) {
+        heap->room += (int32_t)span->run.granules;
+        tlfl__heap_release(heap, span);
+    }
+    return any;
+}
+
+bool tlfl__heap_clear_shelves(struct heap *heap)
 {
     bool any = false;
-    for (; count > 0 && shelf->tail != NULL; count--, any = true)
-        heap_release(heap, shelf_take(heap, shelf, shelf->tail));
+    for (unsigned order = 0; order < CLASS_ORDERS; order++)
+        any |= heap_clear(heap, &heap->empty[order], UINT32_MAX);
+    for (unsigned class = 0; class < CLASS_LARGE_COUNT; class ++)
+        any |= heap_clear(heap, &heap->large[class], UINT32_MAX);
     return any;
 }
 
 static struct span *heap_take_empty(struct heap *heap, unsigned class)
 {
-    struct shelf *shelf = &heap->empty[class_order(class)];
-    struct span *span = shelf->head;
-    if (span == NULL)
-        return NULL;
-    shelf_take(heap, shelf, span);
-    if (span->class != class)
+    struct span *span = heap_take(heap, &heap->empty[heap->bin[class].order]);
+    if (span != NULL && span->class != class)
         tlfl__span_cut(span, class);
     return span;
 }
 
-static void heap_put_empty(struct heap *heap, struct span *span)
-{
-    struct shelf *shelf = &heap->empty[class_order(span->class)];
-    shelf_put(heap, shelf, span);
-    if (heap->empty_granules > HEAP_KEEP_GRANULES + (heap->granules >> HEAP_KEEP_SHIFT)) {
-        shelf_clear(heap, shelf, 1);
-        tlfl__pool_tick();
-    }
-}
-
 /* ---- housekeeping ---- */
 
-/* EMPTY spans that no refill has wanted since the last tick go to the pool. */
-static void heap_tick(struct heap *heap)
+static void heap_tick_shelf(struct heap *heap, struct shelf *shelf)
 {
+    heap_clear(heap, shelf, shelf->low);
+    shelf->low = shelf->count;
+}
+
+TLFL_NOINLINE void tlfl__heap_tick(struct heap *heap)
+{
+    if (heap_state(heap) != HEAP_LIVE) /* a sweep settles those */
+        return;
+    tlfl__remote_flush(heap);
     uint64_t now = tlfl__os_ms();
     if (now - heap->ticked_ms < POOL_TICK_MS)
         return;
     heap->ticked_ms = now;
-    for (unsigned order = 0; order < CLASS_ORDERS; order++) {
-        struct shelf *shelf = &heap->empty[order];
-        shelf_clear(heap, shelf, shelf->low);
-        shelf->low = shelf->count;
-    }
+    for (unsigned order = 0; order < CLASS_ORDERS; order++)
+        heap_tick_shelf(heap, &heap->empty[order]);
+    for (unsigned class = 0; class < CLASS_LARGE_COUNT; class ++)
+        heap_tick_shelf(heap, &heap->large[class]);
+    heap->room -= (int32_t)heap->taken_before;
+    heap->taken_before = heap->taken;
+    heap->taken = 0;
+    tlfl__thread_sweep();
     tlfl__pool_tick();
 }
 
-static void heap_count_event(struct heap *heap)
-{
-    if ((++heap->events & (HEAP_EVENTS - 1)) == 0)
-        heap_tick(heap);
-}
 
 void tlfl__heap_event(struct heap *heap, struct span *span)
 {
-    switch (span->state) {
+    switch (span_state(span)) {
     case SPAN_CURRENT:
         span->out = span->capacity;
         break;
     case SPAN_FULL:
         span->out = span->capacity - span->wake;
-        tlfl__heap_shelve(heap, span);
+        heap_shelve(heap, span);
         break;
     case SPAN_AVAIL:
         heap_unlink(heap, span);
-        heap_put_empty(heap, span);
+        span_close(span);
+        span_set_state(span, SPAN_EMPTY);
+        heap_put(heap, &heap->empty[heap->bin[span->class].order], span);
         break;
     }
     heap_count_event(heap);
@@ -222,19 +258,19 @@ void tlfl__heap_event(struct heap *heap, struct span *span)
 
 bool tlfl__heap_retire(struct heap *heap, unsigned class)
 {
-    struct span *span = heap->bin[class].current;
+    struct span *span = heap->current[class];
     tlfl__heap_set_current(heap, class, SPAN_NONE);
     uint32_t unused = tlfl__span_free_count(span);
     span->out = span->carved - unused;
     if (span->out == 0) {
-        heap_release(heap, span);
+        tlfl__heap_release(heap, span);
         return true;
     }
     if (unused != 0 || span->carved < span->capacity) {
-        tlfl__heap_shelve(heap, span);
+        heap_shelve(heap, span);
     } else {
-        span->state = SPAN_FULL;
         span->out = span->wake;
+        span_set_state(span, SPAN_FULL);
     }
     return false;
 }
@@ -244,55 +280,80 @@ bool tlfl__heap_settle(struct heap *heap)
     bool any = false;
     packed_flush(heap);
     for (unsigned class = 0; class < CLASS_COUNT; class ++)
-        if (heap->bin[class].current != SPAN_NONE)
+        if (heap->current[class] != SPAN_NONE)
             any |= tlfl__heap_retire(heap, class);
-    for (unsigned order = 0; order < CLASS_ORDERS; order++)
-        any |= shelf_clear(heap, &heap->empty[order], UINT32_MAX);
-    return any;
+    return tlfl__heap_clear_shelves(heap) | any;
 }
 
 /* ---- refill ---- */
 
 /* A span with something to take, out of any list: the heap's own first, since those cost no lock. */
-static struct span *heap_next_span(struct heap *heap, unsigned class)
+static TLFL_NOINLINE struct span *heap_find_span(struct heap *heap, unsigned class)
 {
-    struct span *span = tlfl__heap_unshelve(heap, class);
-    if (span == NULL)
-        span = heap_take_empty(heap, class);
-    if (span == NULL)
-        span = tlfl__thread_adopt(heap, class);
+    tlfl__heap_set_current(heap, class, SPAN_NONE); /* the last one is FULL, and below may settle the heap */
+    struct span *span = tlfl__thread_adopt(heap, class);
     if (span == NULL)
         span = heap_new_span(heap, class);
     if (span == NULL && tlfl__heap_settle(heap)) /* refused: what other classes keep may do */
         span = heap_new_span(heap, class);
+    if (span != NULL)
+        heap_count_new(heap, span);
     return span;
+}
+
+/* What other threads have left for this one. */
+static TLFL_NOINLINE void heap_open_mail(struct heap *heap)
+{
+    tlfl__heap_collect(heap);
+    tlfl__remote_drain(heap);
+}
+
+static bool heap_has_mail(const struct heap *heap)
+{
+    return remote_pending(heap) || atomic_load_explicit(&heap->stolen, memory_order_relaxed) != NULL;
 }
 
 void *tlfl__heap_refill(struct heap *heap, unsigned class)
 {
-    heap_count_event(heap);
     void *block;
-    if (tlfl__remote_drain(heap) && (block = span_pop(heap->bin[class].current)) != NULL)
-        return block;
+    struct span *span = heap->current[class];
+    span_check_empty(span);
+    if (TLFL_UNLIKELY((++heap->refills & (HEAP_EVENTS - 1)) == 0)) {
+        tlfl__heap_tick(heap);
+        heap = tlfl__thread_follow(heap);
+        if ((block = span_pop(heap->current[class])) != NULL)
+            return block;
+    }
+    if (TLFL_UNLIKELY(heap_has_mail(heap))) {
+        heap_open_mail(heap);
+        if ((block = span_pop(heap->current[class])) != NULL)
+            return block;
+    }
     if ((block = packed_refill(heap, class)) != NULL)
         return block;
-    struct span *span = heap->bin[class].current;
+    span = heap->current[class];
     if (span != SPAN_NONE) {
-        if (tlfl__span_carve(span))
+        if (span->carved < span->capacity) {
+            tlfl__span_carve(span);
             return span_pop(span);
-        tlfl__heap_set_current(heap, class, SPAN_NONE);
-        span->state = SPAN_FULL;
+        }
         span->out = span->wake;
+        span_set_state(span, SPAN_FULL);
     }
-    span = heap_next_span(heap, class);
-    if (span == NULL) {
-        errno = ENOMEM;
-        return NULL;
+    if (heap->bin[class].avail != NULL) {
+        span = tlfl__heap_unshelve(heap, class);
+    } else {
+        span = heap_take_empty(heap, class);
+        if (TLFL_UNLIKELY(span == NULL) && (span = heap_find_span(heap, class)) == NULL) {
+            errno = ENOMEM;
+            return NULL;
+        }
+        span_open(span);
     }
-    span->state = SPAN_CURRENT;
+    span_set_state(span, SPAN_CURRENT);
     span->out = span->capacity;
     tlfl__heap_set_current(heap, class, span);
-    if (span->free == NULL)
+    if (span->free == BLOCK_END)
         tlfl__span_carve(span);
     return span_pop(span);
 }

@@ -1,62 +1,96 @@
 /* heap.h - what a thread owns: its spans, by size class.
  *
  * A heap serves one thread at a time. Heaps are made when there are more threads than heaps, and
- * are never unmapped: a thread that exits leaves its heap to the idle lists, and the next thread
- * takes it over with all its spans (thread.h). A heap is
+ * are never unmapped: a thread that exits leaves its heap to the idle list of its node, and the
+ * next thread takes it over with all its spans (thread.h). A heap is
  *
  *   LIVE    owned by a running thread; tlfl__heap of that thread points to it
- *   IDLE    owned by whoever holds the central lock; in one of the two idle lists:
- *           abandoned  still has spans; a refill of any thread may adopt some of them
- *           spare      has none
- *   NONE    the two sentinels, which are constant: a thread before its first malloc, and a thread
- *           whose heap has been handed over. Every span they show is SPAN_NONE, so the fast path
- *           takes its ordinary exit to the slow one
+ *   IDLE    owned by whoever holds the central lock; in an idle list. A refill of any thread may
+ *           adopt some of its spans
+ *   NONE    the sentinel, which is constant: of a thread before its first malloc, and of one whose
+ *           heap has been handed over. Every span it shows is SPAN_NONE, so both fast paths take
+ *           their ordinary exit to the slow ones
  *
- * Invariants: direct[i] == bin[class_of(16 * i)].current. bin[c].current is CURRENT or SPAN_NONE.
+ * Invariants: direct[i] == current[class_of(16 * i)]. current[c] is CURRENT or SPAN_NONE.
  * The spans in avail and empty are AVAIL and EMPTY, and owned by this heap. granules is the sum
- * over all spans whose owner is this heap, listed or FULL.
+ * over all small spans whose owner is this heap, listed or FULL, and of those in `stolen`.
+ * room == HEAP_KEEP + taken + taken_before - the granules on the shelves.
+ *
+ * What a heap keeps. A span that becomes free goes to a shelf, and from there to the pool when the
+ * heap keeps more than HEAP_KEEP granules and more than it took into use since the tick before
+ * last: what a program has just shown to need again costs no lock, no fault and no carving, and a
+ * phase that ends leaves little behind. At a tick, a shelf gives away what it did not need.
+ *
+ * own[] finds the span of a block that this thread may free by itself, in one load. It is a cache by
+ * the low bits of the granule's number: what it has no room for goes by map.h. An entry is the
+ * distance of the span from SPAN_NONE, so that zero is a span that takes no pointer; it is right
+ * for any pointer that span_holds, and of no meaning for others.
  */
 #ifndef TLFL_HEAP_H
 #define TLFL_HEAP_H
 
-#include "span.h"
+#include "shelf.h"
 
 struct bin {
-    struct span *current;
     struct span *avail; /* AVAIL spans, doubly linked, NULL at both ends */
+    uint8_t first, end; /* direct[first] to direct[end - 1] are of this class */
+    uint8_t order;      /* of its spans */
 };
 
-/* EMPTY spans of one order, last emptied at the head. The heap keeps them, cut as they are, for its
- * own refills. low is the least count since the last tick: so many were not needed. */
-struct shelf {
-    struct span *head, *tail;
-    uint32_t count, low;
+/* Blocks on the way to another heap: see remote.h. */
+struct outbox {
+    struct heap *to; /* NULL: empty */
+    struct block *first, *last;
+    uint32_t load; /* bytes */
 };
 
 enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };
 
+#define HEAP_OWN      8192 /* entries: 512 MiB of address space without a conflict */
+#define HEAP_OUTBOXES 4
+#define HEAP_KEEP     16 /* granules on the shelves that need no demand: 1 MiB */
+#define HEAP_EVENTS   32 /* slow path entries between two looks at the clock; a power of two */
+
 struct heap {
     alignas(LINE_PAIR) struct span *direct[CLASS_DIRECT];
+    struct span *current[CLASS_COUNT];
     struct bin bin[CLASS_COUNT];
-    struct shelf empty[CLASS_ORDERS];
-    uint32_t granules;       /* in all spans owned */
-    uint32_t empty_granules; /* in the EMPTY ones */
-    uint32_t events;         /* slow path entries, for the tick */
+    struct shelf empty[CLASS_ORDERS];      /* EMPTY small spans, by order */
+    struct shelf large[CLASS_LARGE_COUNT]; /* free large spans, by class */
+    uint32_t granules;                     /* in all small spans owned */
+    int32_t room;                          /* granules that may still go to the shelves */
+    uint32_t taken, taken_before;          /* granules taken into use since the last tick, and before it */
+    uint32_t events, refills;              /* slow path entries of free and of malloc, for the tick */
+    uint32_t node;                         /* NUMA node that its memory comes from */
     uint64_t ticked_ms;
-    struct heap *next;          /* IDLE: next in its list */
+    struct outbox outbox[HEAP_OUTBOXES];
+    struct heap *next, *prev;   /* IDLE: neighbours in the list */
+    struct heap *later;         /* the list of all heaps */
+    bool settled;               /* IDLE: nothing CURRENT, nothing on a shelf */
     struct packed_lanes *lanes; /* variant packed, else NULL; see packed.h */
 
     /* Written by any thread, and so on lines of their own. */
     alignas(LINE_PAIR) struct block *_Atomic remote; /* freed by others; see remote.h */
+    _Atomic uint32_t posts;                          /* arrivals since the last drain, about */
     _Atomic uint8_t state;                           /* enum heap_state */
+    struct span *_Atomic stolen;                     /* STOLEN spans, through next; under the central lock */
+
+    alignas(LINE_PAIR) uintptr_t own[HEAP_OWN];
 };
 
 _Static_assert(offsetof(struct heap, remote) % LINE_PAIR == 0, "remote frees dirty no owner line");
 
 extern TLFL_TLS struct heap *tlfl__heap;
 
-/* The two sentinels. */
-extern const struct heap tlfl__heap_before, tlfl__heap_after;
+/* The sentinel. */
+extern const struct heap tlfl__heap_none;
+
+/* The span in own[] for the granule of `pointer`; SPAN_NONE where there is none. Any address will do. */
+TLFL_INLINE struct span *heap_own(const struct heap *heap, const void *pointer)
+{
+    size_t i = (uintptr_t)pointer >> GRANULE_SHIFT & (HEAP_OWN - 1);
+    return (struct span *)((uintptr_t)SPAN_NONE + heap->own[i]);
+}
 
 /* A block of `class` out of a heap whose current span of this class has nothing free; NULL and
  * ENOMEM when there is no memory. The heap is owned by the caller, as in all that follow. */
@@ -65,9 +99,18 @@ void *tlfl__heap_refill(struct heap *heap, unsigned class);
 /* To be called when span_push returned true. Preserves errno. */
 void tlfl__heap_event(struct heap *heap, struct span *span);
 
-/* Takes all CURRENT spans out of use and gives every empty span to the pool; true when there was
+/* To be called every HEAP_EVENTS slow path entries: looks at the clock, gives away what is not needed. */
+void tlfl__heap_tick(struct heap *heap);
+
+/* Gives a free span to the pool; it is in no list. */
+void tlfl__heap_release(struct heap *heap, struct span *span);
+
+/* Takes all CURRENT spans out of use and gives every free span to the pool; true when there was
  * one. After it all spans of the heap are AVAIL or FULL. */
 bool tlfl__heap_settle(struct heap *heap);
+
+/* Gives the spans on the shelves to the pool; true when there was one. */
+bool tlfl__heap_clear_shelves(struct heap *heap);
 
 /* Makes `span` (CURRENT, or SPAN_NONE) the current one of its class. */
 void tlfl__heap_set_current(struct heap *heap, unsigned class, struct span *span);
@@ -76,14 +119,49 @@ void tlfl__heap_set_current(struct heap *heap, unsigned class, struct span *span
  * something can, to the pool if nothing of it is live. True in the last case. */
 bool tlfl__heap_retire(struct heap *heap, unsigned class);
 
-/* Makes a span that is in no list AVAIL. */
-void tlfl__heap_shelve(struct heap *heap, struct span *span);
-
 /* Takes the fullest of the first few AVAIL spans out of its bin; NULL when there is none. */
 struct span *tlfl__heap_unshelve(struct heap *heap, unsigned class);
 
+/* Enters a span in own[], and takes it out. */
+void tlfl__heap_own(struct heap *heap, struct span *span);
+void tlfl__heap_disown(struct heap *heap, const struct span *span);
+
+/* Does away with the spans that were stolen. */
+void tlfl__heap_collect(struct heap *heap);
+
 /* Initialises a zeroed heap as one without spans. */
 void tlfl__heap_init(struct heap *heap);
+
+/* Counts a slow path entry of free. */
+TLFL_INLINE void heap_count_event(struct heap *heap)
+{
+    if (TLFL_UNLIKELY((++heap->events & (HEAP_EVENTS - 1)) == 0))
+        tlfl__heap_tick(heap);
+}
+
+/* A span comes off a shelf to be used: that makes room for it and counts it as taken. */
+TLFL_INLINE void heap_count_taken(struct heap *heap, const struct span *span)
+{
+    heap->room += 2 * (int32_t)span->run.granules;
+    heap->taken += span->run.granules;
+}
+
+/* Whether a span that has become free may go to a shelf; if so it takes its room. */
+TLFL_INLINE bool heap_keeps(struct heap *heap, const struct span *span)
+{
+    int32_t room = heap->room - (int32_t)span->run.granules;
+    if (TLFL_UNLIKELY(room < 0))
+        return false;
+    heap->room = room;
+    return true;
+}
+
+/* A span that came from elsewhere is taken into use. */
+TLFL_INLINE void heap_count_new(struct heap *heap, const struct span *span)
+{
+    heap->room += (int32_t)span->run.granules;
+    heap->taken += span->run.granules;
+}
 
 TLFL_INLINE uint8_t heap_state(const struct heap *heap)
 {

@@ -5,34 +5,27 @@
 #include <string.h>
 
 #include "fail.h"
+#include "heap.h"
+#include "huge.h"
 #include "lock.h"
 #include "map.h"
 #include "os.h"
 #include "thread.h"
 
-_Static_assert(LARGE_MAX > GRANULE_SIZE, "two huge blocks never start in one granule");
-
-/* The span is filled but for its kind. */
-static void *large_enter(struct span *span, enum span_kind kind, char *base, size_t size)
+static struct span *large_new(unsigned class, unsigned node)
 {
-    span->kind = (uint8_t)kind;
-    span->base = base;
-    span->size = size;
-    span->capacity = span->carved = 1;
-    tlfl__map_set(base, 1, span);
-    return base;
-}
-
-static struct span *large_new(size_t size)
-{
-    size = class_round(size);
-    size_t granules = size_round(size, GRANULE_SIZE) >> GRANULE_SHIFT;
+    size_t size = class_size(CLASS_COUNT + class);
     tlfl__central_enter();
     struct span *span = tlfl__span_take();
     if (span != NULL) {
-        if (tlfl__pool_take((unsigned)granules, &span->run)) {
+        if (tlfl__pool_take((unsigned)(size_round(size, GRANULE_SIZE) >> GRANULE_SHIFT), node, &span->run)) {
+            span->kind = SPAN_LARGE;
+            span->class = (uint8_t)(CLASS_COUNT + class);
+            span->base = run_start(&span->run);
+            span->bytes = size;
             span->zero = span->run.zero;
-            large_enter(span, SPAN_LARGE, run_start(&span->run), size);
+            span->capacity = span->carved = 1;
+            tlfl__map_set(span->base, 1, span);
         } else {
             tlfl__span_give(span);
             span = NULL;
@@ -42,102 +35,114 @@ static struct span *large_new(size_t size)
     return span;
 }
 
-static char *huge_map(size_t size, size_t align)
+TLFL_INLINE struct span *large_from_shelf(struct heap *heap, unsigned class)
 {
-    return align <= tlfl__os_page() ? tlfl__os_map(size) : tlfl__os_map_aligned(size, align);
-}
-
-static struct span *huge_new(size_t size, size_t align)
-{
-    char *base = huge_map(size, align);
-    if (base == NULL && tlfl__thread_trim())
-        base = huge_map(size, align);
-    if (base == NULL)
-        return NULL;
-    tlfl__central_enter();
-    struct span *span = tlfl__span_take();
-    if (span != NULL) {
-        if (tlfl__map_reserve(base, 1)) {
-            span->zero = true;
-            large_enter(span, SPAN_HUGE, base, size);
-            tlfl__pool_count_huge((ptrdiff_t)size);
-        } else {
-            tlfl__span_give(span);
-            span = NULL;
-        }
+    struct span *span = shelf_take(&heap->large[class]);
+    if (TLFL_LIKELY(span != NULL)) {
+        heap_count_taken(heap, span);
+        span->zero = false;
     }
-    tlfl__central_leave();
-    if (span == NULL)
-        tlfl__os_unmap(base, size);
     return span;
 }
 
-void *tlfl__large_alloc(size_t size, size_t align, bool zero)
+static struct span *large_from_pool(unsigned class)
 {
-    size_t page = tlfl__os_page();
+    struct heap *heap = tlfl__thread_heap();
+    if (heap == NULL)
+        return large_new(class, 0);
+    struct span *span = large_new(class, heap->node);
+    if (span == NULL && tlfl__heap_settle(heap)) /* refused: what the heap keeps may do */
+        span = large_new(class, heap->node);
+    if (span != NULL)
+        heap_count_new(heap, span);
+    return span;
+}
+
+static TLFL_NOINLINE void *large_slow(size_t size, size_t align, bool zero)
+{
     struct span *span = NULL;
     if (size <= LARGE_MAX && align <= GRANULE_SIZE)
-        span = large_new(size);
-    else if (size <= (size_t)PTRDIFF_MAX - page)
-        span = huge_new(size_round(size == 0 ? 1 : size, page), align);
+        span = large_from_pool(class_of_large(size <= CLASS_MAX ? CLASS_MAX + 1 : size));
+    else if (size <= (size_t)PTRDIFF_MAX - tlfl__os_page())
+        span = tlfl__huge_take(size, align);
     if (span == NULL) {
         errno = ENOMEM;
         return NULL;
     }
     if (zero && !span->zero)
         memset(span->base, 0, size);
+    span_set_state(span, SPAN_FULL);
     return span->base;
 }
 
-void tlfl__large_free(struct span *span, void *block, const char *call)
+void *tlfl__large_malloc(size_t size)
 {
-    tlfl__central_enter();
-    if (map_find(block) != span)
-        tlfl__fail(call, block, "freed twice at the same time");
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller found it in the map */
-    if (block != span->base)
-        tlfl__fail(call, block, "points into a block, not to its start");
-    size_t huge = span->kind == SPAN_HUGE ? span->size : 0;
-    tlfl__map_set(block, 1, NULL);
-    if (huge == 0)
-        tlfl__pool_give(&span->run);
-    else
-        tlfl__pool_count_huge(-(ptrdiff_t)huge);
-    tlfl__span_give(span);
-    tlfl__central_leave();
-    if (huge == 0)
-        tlfl__pool_tick();
-    else
-        tlfl__os_unmap(block, huge);
+    if (TLFL_LIKELY(size <= LARGE_MAX)) {
+        struct span *span = large_from_shelf(tlfl__heap, class_of_large(size));
+        if (TLFL_LIKELY(span != NULL)) {
+            span_set_state(span, SPAN_FULL);
+            return span->base;
+        }
+    }
+    return large_slow(size, BLOCK_ALIGN, false);
 }
 
-void *tlfl__huge_resize(struct span *span, size_t size)
+
+void *tlfl__large_alloc(size_t size, size_t align, bool zero)
 {
-    size_t page = tlfl__os_page(), old = span->size;
-    char *base = span->base, *moved = NULL;
-    if (size > (size_t)PTRDIFF_MAX - page) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    size = size_round(size, page);
-    if (size == old)
-        return base;
-    /* The old address may serve another thread's mmap the moment the block has moved, so its entry
-     * goes first; the leaf of the new address must not be refused afterwards. */
-    tlfl__central_enter();
-    if (tlfl__map_spare()) {
-        tlfl__map_set(base, 1, NULL);
-        moved = tlfl__os_remap(base, old, size);
-        if (moved != NULL) {
-            tlfl__map_reserve(moved, 1);
-            span->base = moved;
-            span->size = size;
-            tlfl__pool_count_huge((ptrdiff_t)size - (ptrdiff_t)old);
+    if (size > CLASS_MAX && size <= LARGE_MAX && align <= GRANULE_SIZE) {
+        struct span *span = large_from_shelf(tlfl__heap, class_of_large(size));
+        if (span != NULL) {
+            if (zero)
+                memset(span->base, 0, size);
+            span_set_state(span, SPAN_FULL);
+            return span->base;
         }
-        tlfl__map_set(span->base, 1, span);
     }
-    tlfl__central_leave();
-    if (moved == NULL)
-        errno = ENOMEM;
-    return moved;
+    return large_slow(size, align, zero);
+}
+
+void tlfl__large_free(struct span *span, void *block)
+{
+    if (TLFL_UNLIKELY(block != span->base))
+        tlfl__fail("free", block, "points into a block, not to its start");
+    if (TLFL_UNLIKELY(atomic_exchange_explicit(&span->state, SPAN_EMPTY, memory_order_acq_rel) != SPAN_FULL))
+        tlfl__fail("free", block, "block is free already");
+    struct heap *heap = tlfl__heap;
+    if (TLFL_UNLIKELY(span->kind == SPAN_HUGE)) {
+        tlfl__huge_give(span);
+    } else if (TLFL_LIKELY(heap_keeps(heap, span))) {
+        shelf_put(&heap->large[span->class - CLASS_COUNT], span);
+        heap_count_event(heap);
+    } else {
+        tlfl__heap_release(heap, span);
+        tlfl__pool_tick();
+    }
+}
+
+/* Grows or shrinks a large block by whole granules where it is. */
+static bool large_resize_in_place(struct span *span, unsigned class)
+{
+    size_t size = class_size(CLASS_COUNT + class);
+    unsigned granules = (unsigned)(size_round(size, GRANULE_SIZE) >> GRANULE_SHIFT);
+    bool done = true;
+    if (granules != span->run.granules) {
+        tlfl__central_enter();
+        done = tlfl__pool_resize(&span->run, granules);
+        tlfl__central_leave();
+    }
+    if (done) {
+        span->class = (uint8_t)(CLASS_COUNT + class);
+        span->bytes = size;
+    }
+    return done;
+}
+
+void *tlfl__large_resize(struct span *span, size_t size)
+{
+    if (span->kind == SPAN_HUGE)
+        return size > LARGE_MAX ? tlfl__huge_resize(span, size) : NULL;
+    if (size > LARGE_MAX)
+        return NULL;
+    return large_resize_in_place(span, class_of_large(size)) ? span->base : NULL;
 }

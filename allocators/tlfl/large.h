@@ -1,27 +1,30 @@
-/* large.h - blocks above CLASS_MAX.
+/* large.h - blocks above CLASS_MAX that come from the pool.
  *
- * LARGE, up to LARGE_MAX: one span out of the pool, aligned to a granule. The pool keeps freed
- * granules resident for its purge delay and hands them out first.
- * HUGE, above it, and every alignment above a granule: a mapping of its own, unmapped by free,
- * resized by mremap. It starts at any page; being larger than a granule or aligned to more than
- * one, it never shares the granule of its start with the start of another.
+ * One span each, of one of the LARGE classes, aligned to a granule. A block that is freed goes to a
+ * shelf of the heap that frees it, whoever allocated it, so that the next one of its class costs
+ * neither a lock nor a page fault. What no class fits is huge.h's.
  */
 #ifndef TLFL_LARGE_H
 #define TLFL_LARGE_H
 
 #include "span.h"
 
-#define LARGE_MAX (CHUNK_GRANULES * GRANULE_SIZE)
+#define LARGE_MAX CLASS_LARGE_MAX
 
-/* `size` bytes aligned to `align` (a power of two), zeroed if `zero`; NULL and ENOMEM when refused
- * or when size exceeds PTRDIFF_MAX. */
+_Static_assert(LARGE_MAX == CHUNK_GRANULES * GRANULE_SIZE, "a chunk holds the top class");
+
+/* `size` bytes above CLASS_MAX; NULL and ENOMEM as below. */
+void *tlfl__large_malloc(size_t size);
+
+/* `size` bytes (above CLASS_MAX, or of an alignment above CLASS_MAX) aligned to `align` (a power of
+ * two), zeroed if `zero`; NULL and ENOMEM when refused or when size exceeds PTRDIFF_MAX. */
 void *tlfl__large_alloc(size_t size, size_t align, bool zero);
 
-/* Frees a block of a large or huge span; `call` names the caller in case it is no such block. */
-void tlfl__large_free(struct span *span, void *block, const char *call);
+/* Frees a block of a large or huge span. */
+void tlfl__large_free(struct span *span, void *block);
 
-/* Resizes a huge block to `size` (above LARGE_MAX, up to PTRDIFF_MAX), moving it where needed; NULL
- * and ENOMEM when refused, the block then is as before. */
-void *tlfl__huge_resize(struct span *span, size_t size);
+/* Makes a large or huge block of `size` bytes (above CLASS_MAX) of one, in place or by moving pages;
+ * NULL, errno untouched, where that is not possible. */
+void *tlfl__large_resize(struct span *span, size_t size);
 
 #endif

@@ -61,6 +61,11 @@ void tlfl__central_leave(void)
         tlfl__lock_drop(&central);
 }
 
+bool tlfl__central_held(void)
+{
+    return central_depth != 0;
+}
+
 void tlfl__central_reset(void)
 {
     central_depth = 0;

@@ -24,6 +24,9 @@ void tlfl__lock_drop(struct lock *lock);
 void tlfl__central_enter(void);
 void tlfl__central_leave(void);
 
+/* Whether this thread is inside. */
+bool tlfl__central_held(void);
+
 /* In the child of a fork, where nobody can wait: leaves the central lock as the forking thread held
  * it once, without waking. */
 void tlfl__central_reset(void);

@@ -11,7 +11,7 @@ static struct map_leaf *map_spare_leaf;
 
 static size_t map_root_index(uintptr_t address)
 {
-    return address >> (GRANULE_SHIFT + MAP_LEAF_BITS);
+    return (uint64_t)address >> (GRANULE_SHIFT + MAP_LEAF_BITS);
 }
 
 bool tlfl__map_spare(void)

@@ -17,7 +17,11 @@
 
 struct span;
 
+#if UINTPTR_MAX > UINT32_MAX
 #define MAP_ADDRESS_BITS 48
+#else
+#define MAP_ADDRESS_BITS 32
+#endif
 #define MAP_LEAF_BITS    16
 #define MAP_ROOT_BITS    (MAP_ADDRESS_BITS - GRANULE_SHIFT - MAP_LEAF_BITS)
 #define MAP_ROOT         ((size_t)1 << MAP_ROOT_BITS)
@@ -32,13 +36,11 @@ _Static_assert(GRANULE_SHIFT + MAP_LEAF_BITS == 32, "map_find takes the leaf ind
 
 extern struct map_leaf *_Atomic tlfl__map_root[MAP_ROOT];
 
-/* Span of the granule that `address` lies in. NULL when there is none, and when the address is not
- * aligned as every block is: the rotation moves the low bits above the root index, so that one
- * compare refuses both misaligned and non-canonical addresses. */
+/* Span of the granule that `address` lies in, any address; NULL when there is none. */
 TLFL_INLINE struct span *map_find(const void *address)
 {
     uintptr_t a = (uintptr_t)address;
-    uintptr_t root = (a >> 4 | a << 60) >> (GRANULE_SHIFT + MAP_LEAF_BITS - 4);
+    uintptr_t root = (uint64_t)a >> (GRANULE_SHIFT + MAP_LEAF_BITS);
     if (TLFL_UNLIKELY(root >= MAP_ROOT))
         return NULL;
     struct map_leaf *leaf = atomic_load_explicit(&tlfl__map_root[root], memory_order_relaxed);

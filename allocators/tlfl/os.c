@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/mempolicy.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -31,8 +32,12 @@ size_t tlfl__os_page(void)
 
 void *tlfl__os_map(size_t bytes)
 {
-    long start =
-        os_call(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+#ifdef SYS_mmap2 /* 32 bits */
+    long number = SYS_mmap2;
+#else
+    long number = SYS_mmap;
+#endif
+    long start = os_call(number, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return start == -1 ? NULL : (void *)start;
 }
 
@@ -68,6 +73,76 @@ bool tlfl__os_purge(void *start, size_t bytes)
 {
     return os_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0, 0) == 0;
 }
+
+/* ---- NUMA ---- */
+
+#define OS_MASK_BITS 1024 /* at least the kernel's own limit, or the call fails */
+
+/* The allowed nodes, a bit each; all zero where the kernel does not tell. */
+struct os_mask {
+    unsigned long word[OS_MASK_BITS / (8 * sizeof(long))];
+};
+
+static struct os_mask os_allowed(void)
+{
+    struct os_mask mask = {{0}};
+    if (os_call(SYS_get_mempolicy, 0, (long)mask.word, OS_MASK_BITS, 0, MPOL_F_MEMS_ALLOWED, 0) != 0)
+        mask = (struct os_mask){{0}};
+    return mask;
+}
+
+unsigned tlfl__os_nodes(void)
+{
+    static _Atomic unsigned nodes;
+    unsigned known = atomic_load_explicit(&nodes, memory_order_relaxed);
+    if (TLFL_UNLIKELY(known == 0)) {
+        struct os_mask mask = os_allowed();
+        for (size_t i = 0; i < sizeof mask.word / sizeof *mask.word; i++)
+            known += (unsigned)__builtin_popcountl(mask.word[i]);
+        known = known == 0 ? 1 : known;
+        atomic_store_explicit(&nodes, known, memory_order_relaxed);
+    }
+    return known;
+}
+
+unsigned tlfl__os_node(void)
+{
+    unsigned node = 0;
+    if (tlfl__os_nodes() == 1 || os_call(SYS_getcpu, 0, (long)&node, 0, 0, 0, 0) != 0)
+        return 0;
+    return node % NODES;
+}
+
+#ifdef TLFL_REMOTE
+
+/* The next allowed node after `node`, going round. */
+static unsigned os_other_node(unsigned node, struct os_mask *mask)
+{
+    const unsigned bits = 8 * sizeof(long);
+    unsigned other = node;
+    do
+        other = (other + 1) % OS_MASK_BITS;
+    while (other != node && (mask->word[other / bits] >> other % bits & 1) == 0);
+    *mask = (struct os_mask){{0}};
+    mask->word[other / bits] = 1ul << other % bits;
+    return other;
+}
+
+void tlfl__os_home(void *start, size_t bytes, unsigned node)
+{
+    struct os_mask mask = os_allowed();
+    if (tlfl__os_nodes() > 1 && os_other_node(node, &mask) != node)
+        os_call(SYS_mbind, (long)start, (long)bytes, MPOL_PREFERRED, (long)mask.word, OS_MASK_BITS, 0);
+}
+
+#else
+
+void tlfl__os_home(void *start, size_t bytes, unsigned node)
+{
+    (void)start, (void)bytes, (void)node;
+}
+
+#endif
 
 uint64_t tlfl__os_ms(void)
 {

@@ -31,6 +31,15 @@ void *tlfl__os_remap(void *start, size_t old_bytes, size_t new_bytes);
  * then are as before. */
 bool tlfl__os_purge(void *start, size_t bytes);
 
+/* Number of NUMA nodes that this process may have memory of: 1 where the kernel does not tell. */
+unsigned tlfl__os_nodes(void);
+
+/* Node of the CPU this thread is on, modulo NODES; 0 where there is one. */
+unsigned tlfl__os_node(void);
+
+/* Variant `remote`: has fresh memory that a thread on `node` is to use placed on another node. */
+void tlfl__os_home(void *start, size_t bytes, unsigned node);
+
 /* Milliseconds of the coarse monotonic clock: no system call, steps of a few milliseconds. */
 uint64_t tlfl__os_ms(void);
 

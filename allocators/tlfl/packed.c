@@ -51,7 +51,7 @@ void tlfl__packed_carved(struct span *span, char *first, uint32_t count)
 {
     if (span->class >= PACKED_CLASSES)
         return;
-    struct block *kept = NULL;
+    struct block *kept = BLOCK_END;
     struct heap *heap = atomic_load_explicit(&span->owner, memory_order_relaxed);
     tlfl__central_enter();
     for (uint32_t i = count; i-- > 0;) {
@@ -70,6 +70,7 @@ void tlfl__packed_carved(struct span *span, char *first, uint32_t count)
 static void lane_put(struct packed_lanes *lanes, unsigned class, struct block *block)
 {
     block->next = lanes->lane[class].free;
+    block_set_mark(&lanes->lane[class], block); /* for the malloc that takes it from there */
     lanes->lane[class].free = block;
 }
 
@@ -108,6 +109,14 @@ static void lane_fill(struct heap *heap, struct packed_lanes *lanes, unsigned cl
     }
 }
 
+static struct packed_lanes *lanes_new(void)
+{
+    struct packed_lanes *lanes = tlfl__meta_take(sizeof *lanes);
+    for (unsigned class = 0; lanes != NULL && class < PACKED_CLASSES; class ++)
+        lanes->lane[class].free = BLOCK_END;
+    return lanes;
+}
+
 void *tlfl__packed_refill(struct heap *heap, unsigned class)
 {
     if (class >= PACKED_CLASSES)
@@ -115,8 +124,8 @@ void *tlfl__packed_refill(struct heap *heap, unsigned class)
     tlfl__central_enter();
     struct packed_lanes *lanes = heap->lanes;
     if (lanes == NULL)
-        lanes = heap->lanes = tlfl__meta_take(sizeof *lanes);
-    if (lanes != NULL && lanes->lane[class].free == NULL) {
+        lanes = heap->lanes = lanes_new();
+    if (lanes != NULL && lanes->lane[class].free == BLOCK_END) {
         lanes->freed[class] = 0;
         lane_fill(heap, lanes, class);
     }
@@ -124,13 +133,13 @@ void *tlfl__packed_refill(struct heap *heap, unsigned class)
     if (lanes == NULL)
         return NULL;
     struct span *lane = &lanes->lane[class];
-    bool is_current = heap->bin[class].current == lane;
-    if (lane->free == NULL) {
+    bool is_current = heap->current[class] == lane;
+    if (lane->free == BLOCK_END) {
         if (is_current)
             tlfl__heap_set_current(heap, class, SPAN_NONE);
-        return span_pop(heap->bin[class].current);
+        return span_pop(heap->current[class]);
     }
-    if (!is_current && heap->bin[class].current != SPAN_NONE)
+    if (!is_current && heap->current[class] != SPAN_NONE)
         tlfl__heap_retire(heap, class);
     tlfl__heap_set_current(heap, class, lane);
     return span_pop(lane);
@@ -139,7 +148,7 @@ void *tlfl__packed_refill(struct heap *heap, unsigned class)
 static uint32_t lane_length(const struct span *lane)
 {
     uint32_t length = 0;
-    for (const struct block *block = lane->free; block != NULL; block = block->next)
+    for (const struct block *block = lane->free; block != BLOCK_END; block = block->next)
         length++;
     return length;
 }
@@ -155,7 +164,6 @@ bool tlfl__packed_free(struct heap *heap, struct span *span, struct block *block
     if (lanes->freed[class] >= PACKED_LANE_MAX)
         return false;
     lanes->freed[class]++;
-    block->mark = span_mark(span, block);
     lane_put(lanes, class, block);
     return true;
 }
@@ -167,23 +175,24 @@ void tlfl__packed_flush(struct heap *heap)
         return;
     for (unsigned class = 0; class < PACKED_CLASSES; class ++) {
         struct span *lane = &lanes->lane[class];
-        if (heap->bin[class].current == lane)
+        if (heap->current[class] == lane)
             tlfl__heap_set_current(heap, class, SPAN_NONE);
-        for (struct block *block = lane->free, *next; block != NULL; block = next) {
+        for (struct block *block = lane->free, *next; block != BLOCK_END; block = next) {
             next = block->next;
-            tlfl__remote_free(map_find(block), block);
+            tlfl__remote_free(tlfl__heap, map_find(block), block);
         }
-        lane->free = NULL;
+        lane->free = BLOCK_END;
         lanes->freed[class] = 0;
     }
 }
+
 
 void tlfl__packed_return(void)
 {
     tlfl__central_enter();
     for (unsigned class = 0; class < PACKED_CLASSES; class ++)
         for (struct block *block; (block = gift_take(class)) != NULL;)
-            tlfl__remote_free(map_find(block), block);
+            tlfl__remote_free(tlfl__heap, map_find(block), block);
     tlfl__central_leave();
 }
 

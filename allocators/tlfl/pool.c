@@ -18,12 +18,11 @@
 #define POOL_TICK_CALLS 64
 
 static struct {
-    struct chunk *bucket[POOL_BUCKETS];
+    struct chunk *bucket[NODES][POOL_BUCKETS];
     struct chunk *chunks; /* all of them, through later and earlier */
     struct chunk *spare;  /* structures not in use, through next */
     char *hint;           /* where the last chunk started: the kernel maps downwards */
     size_t granules, free, dirty;
-    size_t huge; /* bytes */
     _Atomic uint64_t ticked_ms;
     _Atomic bool overfull; /* a tick is due whatever the time */
     bool ticking;
@@ -70,7 +69,7 @@ static unsigned chunk_bucket(const struct chunk *chunk)
 
 static void chunk_enlist(struct chunk *chunk)
 {
-    struct chunk **head = &pool.bucket[chunk->bucket = chunk_bucket(chunk)];
+    struct chunk **head = &pool.bucket[chunk->node][chunk->bucket = chunk_bucket(chunk)];
     chunk->prev = NULL;
     chunk->next = *head;
     if (*head != NULL)
@@ -83,7 +82,7 @@ static void chunk_delist(struct chunk *chunk)
     if (chunk->prev != NULL)
         chunk->prev->next = chunk->next;
     else
-        pool.bucket[chunk->bucket] = chunk->next;
+        pool.bucket[chunk->node][chunk->bucket] = chunk->next;
     if (chunk->next != NULL)
         chunk->next->prev = chunk->prev;
 }
@@ -120,7 +119,7 @@ static char *chunk_map(size_t bytes)
 }
 
 /* A new chunk of 64 granules, or, where the OS refuses, of fewer, down to what is needed. */
-static struct chunk *chunk_new(unsigned needed)
+static struct chunk *chunk_new(unsigned needed, unsigned node)
 {
     struct chunk *chunk = pool.spare;
     if (chunk != NULL)
@@ -139,6 +138,8 @@ static struct chunk *chunk_new(unsigned needed)
         tlfl__os_unmap(base, granules * GRANULE_SIZE);
         base = NULL;
     }
+    if (base != NULL)
+        tlfl__os_home(base, granules * GRANULE_SIZE, node);
     if (base == NULL) {
         chunk->next = pool.spare;
         pool.spare = chunk;
@@ -147,6 +148,7 @@ static struct chunk *chunk_new(unsigned needed)
     chunk->base = base;
     chunk->all = chunk->free = bits_mask(0, granules);
     chunk->dirty = chunk->aged = 0;
+    chunk->node = node;
     chunk->earlier = NULL;
     chunk->later = pool.chunks;
     if (pool.chunks != NULL)
@@ -194,27 +196,52 @@ static bool chunk_take(struct chunk *chunk, unsigned granules, struct run *run)
 }
 
 /* From the fullest chunks first, so that others become free as a whole. */
-static bool pool_find(unsigned granules, struct run *run)
+static bool pool_find(unsigned granules, unsigned node, struct run *run)
 {
     unsigned bucket = size_log2(granules) + 1;
-    struct chunk *chunk = pool.bucket[bucket];
+    struct chunk *chunk = pool.bucket[node][bucket];
     for (int looks = 0; chunk != NULL && looks < POOL_LOOKS; looks++, chunk = chunk->next)
         if (chunk_take(chunk, granules, run))
             return true;
     while (++bucket < POOL_BUCKETS)
-        if (pool.bucket[bucket] != NULL)
-            return chunk_take(pool.bucket[bucket], granules, run);
+        if (pool.bucket[node][bucket] != NULL)
+            return chunk_take(pool.bucket[node][bucket], granules, run);
     return false;
 }
 
-bool tlfl__pool_take(unsigned granules, struct run *run)
+bool tlfl__pool_take(unsigned granules, unsigned node, struct run *run)
 {
-    if (pool_find(granules, run))
+    if (pool_find(granules, node, run))
         return true;
-    struct chunk *chunk = chunk_new(granules);
+    struct chunk *chunk = chunk_new(granules, node);
     if (chunk == NULL && tlfl__pool_trim() != 0)
-        chunk = chunk_new(granules);
-    return chunk != NULL && chunk_take(chunk, granules, run);
+        chunk = chunk_new(granules, node);
+    if (chunk != NULL)
+        return chunk_take(chunk, granules, run);
+    for (unsigned other = 0; other < NODES; other++)
+        if (pool_find(granules, other, run))
+            return true;
+    return false;
+}
+
+bool tlfl__pool_resize(struct run *run, unsigned granules)
+{
+    struct chunk *chunk = run->chunk;
+    if (granules < run->granules) {
+        struct run rest = {chunk, run->first + granules, run->granules - granules, false};
+        run->granules = granules;
+        tlfl__pool_give(&rest);
+        return true;
+    }
+    if (run->first + granules > CHUNK_GRANULES)
+        return false;
+    uint64_t bits = bits_mask(run->first + run->granules, granules - run->granules);
+    if ((chunk->free & bits) != bits)
+        return false;
+    chunk_set_dirty(chunk, chunk->dirty & ~bits);
+    chunk_set_free(chunk, chunk->free & ~bits);
+    run->granules = granules;
+    return true;
 }
 
 static bool pool_overfull(void)
@@ -321,16 +348,15 @@ size_t tlfl__pool_trim(void)
     return given * GRANULE_SIZE;
 }
 
-void tlfl__pool_count_huge(ptrdiff_t bytes)
+size_t tlfl__pool_dirty(void)
 {
-    pool.huge += (size_t)bytes;
+    return pool.dirty;
 }
 
 struct pool_books tlfl__pool_books(void)
 {
     return (struct pool_books){
-        .mapped = pool.granules * GRANULE_SIZE + pool.huge,
-        .huge = pool.huge,
+        .mapped = pool.granules * GRANULE_SIZE,
         .dirty = pool.dirty * GRANULE_SIZE,
         .free = pool.free * GRANULE_SIZE,
     };

@@ -20,7 +20,8 @@
 #define POOL_TICK_MS   100
 #define POOL_DIRTY_MAX 512 /* granules: 32 MiB */
 
-/* A chunk. Under the central lock throughout.
+/* A chunk. Under the central lock throughout. Its granules go to the threads of one NUMA node, which
+ * touch them first; those of another node get them only when the OS refuses.
  *
  *   all     the granules it has: the low bits, all 64 unless the OS would only give less
  *   free    not part of a span
@@ -35,7 +36,7 @@ struct chunk {
     uint64_t all, free, dirty, aged;
     struct chunk *next, *prev;
     struct chunk *later, *earlier;
-    unsigned bucket;
+    unsigned bucket, node;
 };
 
 /* A run of granules out of one chunk. */
@@ -45,9 +46,12 @@ struct run {
     bool zero; /* reads as zero throughout */
 };
 
-/* Takes 1 to CHUNK_GRANULES granules. False when the OS refuses and nothing is left to give back
+/* Takes 1 to CHUNK_GRANULES granules, for a thread on `node`. False when the OS refuses and nothing is left to give back
  * to it. Under the central lock. */
-bool tlfl__pool_take(unsigned granules, struct run *run);
+bool tlfl__pool_take(unsigned granules, unsigned node, struct run *run);
+
+/* Makes a run longer, if what follows it is free, or shorter. Under the central lock. */
+bool tlfl__pool_resize(struct run *run, unsigned granules);
 
 /* Gives a run back. Its map entries are NULL. Under the central lock. */
 void tlfl__pool_give(const struct run *run);
@@ -59,11 +63,11 @@ void tlfl__pool_tick(void);
 /* Purges all that is free and unmaps every free chunk; returns the bytes given back. */
 size_t tlfl__pool_trim(void);
 
-/* Books of huge mappings, which do not come from the pool. Under the central lock. */
-void tlfl__pool_count_huge(ptrdiff_t bytes);
+/* Free granules that may be resident. Under the central lock. */
+size_t tlfl__pool_dirty(void);
 
 struct pool_books {
-    size_t mapped, huge, dirty, free; /* bytes; mapped includes huge */
+    size_t mapped, dirty, free; /* bytes */
 };
 struct pool_books tlfl__pool_books(void);
 

@@ -1,42 +1,165 @@
 /* remote.c - see remote.h. */
 #include "remote.h"
 
+#include "lock.h"
 #include "map.h"
 #include "thread.h"
 
 static TLFL_TLS unsigned remote_pushes; /* of this thread to idle heaps */
 
-static void remote_push(struct heap *heap, struct block *block)
+/* ---- send ---- */
+
+static void remote_push(struct heap *heap, struct block *first, struct block *last)
 {
     struct block *head = atomic_load_explicit(&heap->remote, memory_order_relaxed);
     do
-        block->next = head;
-    while (!atomic_compare_exchange_weak_explicit(&heap->remote, &head, block, memory_order_release,
+        last->next = head;
+    while (!atomic_compare_exchange_weak_explicit(&heap->remote, &head, first, memory_order_release,
                                                   memory_order_relaxed));
 }
 
-void tlfl__remote_free(struct span *span, struct block *block)
+static bool is_power_of_two(uint32_t n)
 {
-    struct heap *heap = atomic_load_explicit(&span->owner, memory_order_relaxed);
-    block->mark = span_mark(span, block);
-    remote_push(heap, block);
-    if (TLFL_UNLIKELY(heap_state(heap) == HEAP_IDLE) && ++remote_pushes % REMOTE_SWEEP == 0)
-        tlfl__thread_sweep();
+    return (n & (n - 1)) == 0;
+}
+
+static void remote_send(struct heap *heap, struct block *first, struct block *last)
+{
+    remote_push(heap, first, last);
+    if (TLFL_UNLIKELY(tlfl__central_held())) /* sent by a sweep, or the like: one is enough */
+        return;
+    if (TLFL_UNLIKELY(heap_state(heap) == HEAP_IDLE)) {
+        if (++remote_pushes % REMOTE_SWEEP == 0)
+            tlfl__thread_sweep();
+        return;
+    }
+    uint32_t posts = atomic_fetch_add_explicit(&heap->posts, 1, memory_order_relaxed) + 1;
+    if (TLFL_UNLIKELY(posts >= REMOTE_PATIENCE && is_power_of_two(posts)))
+        tlfl__remote_steal(heap);
+}
+
+static void outbox_flush(struct outbox *box)
+{
+    struct heap *to = box->to;
+    if (to == NULL)
+        return;
+    box->to = NULL; /* first: a sweep on the way may come here again */
+    remote_send(to, box->first, box->last);
+}
+
+void tlfl__remote_flush(struct heap *heap)
+{
+    for (unsigned i = 0; i < HEAP_OUTBOXES; i++)
+        outbox_flush(&heap->outbox[i]);
+}
+
+void tlfl__remote_free(struct heap *from, struct span *span, struct block *block)
+{
+    struct heap *to = span_owner(span);
+    block_set_mark(span, block);
+    if (TLFL_UNLIKELY(heap_state(from) != HEAP_LIVE)) {
+        remote_send(to, block, block);
+        return;
+    }
+    struct outbox *box = &from->outbox[((uintptr_t)to >> 12) % HEAP_OUTBOXES]; /* heaps are pages apart */
+    if (TLFL_LIKELY(box->to == to)) {
+        block->next = box->first;
+        box->load += span->size + REMOTE_WEIGHT;
+    } else {
+        outbox_flush(box);
+        box->to = to;
+        box->last = block;
+        box->load = span->size + REMOTE_WEIGHT;
+    }
+    box->first = block;
+    if (TLFL_UNLIKELY(box->load >= REMOTE_LOAD))
+        outbox_flush(box);
+}
+
+/* ---- receive ---- */
+
+static struct block *remote_take(struct heap *heap)
+{
+    atomic_store_explicit(&heap->posts, 0, memory_order_relaxed);
+    return atomic_exchange_explicit(&heap->remote, NULL, memory_order_acquire);
 }
 
 bool tlfl__remote_drain(struct heap *heap)
 {
     if (!remote_pending(heap))
         return false;
-    struct block *block = atomic_exchange_explicit(&heap->remote, NULL, memory_order_acquire);
+    struct block *block = remote_take(heap);
     for (struct block *next; block != NULL; block = next) {
         next = block->next;
-        struct span *span = map_find(block);
-        struct heap *owner = atomic_load_explicit(&span->owner, memory_order_relaxed);
-        if (TLFL_UNLIKELY(owner != heap))
-            remote_push(owner, block);
-        else if (span_push(span, block))
+        struct span *span = heap_own(heap, block);
+        if (TLFL_UNLIKELY(!span_holds(span, block))) {
+            span = map_find(block);
+            if (span_owner(span) != heap) {
+                remote_push(span_owner(span), block, block);
+                continue;
+            }
+        }
+        if (span_push(span, block))
             tlfl__heap_event(heap, span);
     }
     return true;
+}
+
+/* ---- steal ---- */
+
+#define STEAL_DONE UINT32_MAX /* in span->counted: all its blocks are in hand */
+
+/* Counts the blocks of each span of `heap` in the list. */
+static void steal_count(struct heap *heap, struct block *list)
+{
+    for (struct block *block = list; block != NULL; block = block->next) {
+        struct span *span = map_find(block);
+        if (span_owner(span) == heap)
+            span->counted++;
+    }
+}
+
+/* Splits the list: spans that are in it as a whole are returned, through next; other blocks go back
+ * to where they belong. */
+static struct span *steal_sort(struct block *list)
+{
+    struct span *whole = NULL;
+    for (struct block *block = list, *next; block != NULL; block = next) {
+        next = block->next;
+        struct span *span = map_find(block);
+        if (span->counted == STEAL_DONE)
+            continue;
+        if (span->counted == span->capacity && span_state(span) == SPAN_FULL) {
+            span->counted = STEAL_DONE;
+            span->next = whole;
+            whole = span;
+            continue;
+        }
+        span->counted = 0;
+        remote_push(span_owner(span), block, block);
+    }
+    return whole;
+}
+
+bool tlfl__remote_steal(struct heap *heap)
+{
+    struct span *whole = NULL;
+    tlfl__central_enter();
+    if (heap_state(heap) == HEAP_LIVE && remote_pending(heap)) {
+        struct block *list = remote_take(heap);
+        steal_count(heap, list);
+        whole = steal_sort(list);
+    }
+    for (struct span *span = whole, *next; span != NULL; span = next) {
+        next = span->next;
+        span->counted = 0;
+        span_close(span);
+        span_set_state(span, SPAN_STOLEN);
+        tlfl__map_set(span->base, span->run.granules, NULL);
+        tlfl__pool_give(&span->run);
+        span->next = atomic_load_explicit(&heap->stolen, memory_order_relaxed);
+        atomic_store_explicit(&heap->stolen, span, memory_order_relaxed);
+    }
+    tlfl__central_leave();
+    return whole != NULL;
 }

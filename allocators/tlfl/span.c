@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "fail.h"
 #include "meta.h"
 #include "packed.h"
 
@@ -14,7 +15,8 @@
 #define SPAN_WAKE_SHIFT 3
 #define SPAN_WAKE_MAX   64
 
-const struct span tlfl__span_none;
+struct block tlfl__block_end;
+const struct span tlfl__span_none = {.free = BLOCK_END};
 
 static struct span *span_spare; /* structures not in use, through next */
 static size_t span_used;
@@ -34,6 +36,7 @@ struct span *tlfl__span_take(void)
 
 void tlfl__span_give(struct span *span)
 {
+    span_close(span);
     atomic_store_explicit(&span->owner, NULL, memory_order_relaxed);
     span->next = span_spare;
     span_spare = span;
@@ -51,48 +54,49 @@ void tlfl__span_cut(struct span *span, unsigned class)
     uint32_t capacity = (uint32_t)(span->run.granules * GRANULE_SIZE / size);
     uint32_t wake = capacity >> SPAN_WAKE_SHIFT;
     span->base = run_start(&span->run);
-    span->size = size;
+    span->size = (uint32_t)size;
     span->class = (uint8_t) class;
+    /* UINT64_MAX / size is floor(2^64 / size), but one less for a power of two. */
+    span->magic = UINT64_MAX / size + ((size & (size - 1)) == 0 ? 2 : 1);
+    span->limit = 0;
     span->capacity = capacity;
     span->wake = wake == 0 ? 1 : wake > SPAN_WAKE_MAX ? SPAN_WAKE_MAX : wake;
     span->carved = 0;
-    span->free = NULL;
+    span->free = BLOCK_END;
 }
 
 bool tlfl__span_carve(struct span *span)
 {
     uint32_t left = span->capacity - span->carved;
-    uint32_t count = (uint32_t)(SPAN_CARVE_BYTES / span->size);
+    uint32_t count = SPAN_CARVE_BYTES / span->size;
     count = count == 0 ? 1 : count;
     count = count > left ? left : count;
     if (count == 0)
         return false;
-    char *first = span->base + span->carved * span->size;
+    char *first = span->base + (size_t)span->carved * span->size;
     struct block *list = span->free;
     for (uint32_t i = count; i-- > 0;) { /* downwards: the list then runs upwards */
-        struct block *block = (struct block *)(first + i * span->size);
+        struct block *block = (struct block *)(first + (size_t)i * span->size);
         block->next = list;
-        block->mark = span_mark(span, block);
+        block_set_mark(span, block);
         list = block;
     }
     span->free = list;
     span->carved += count;
+    span_open(span);
     packed_carved(span, first, count);
     return true;
 }
 
-bool tlfl__span_lists(const struct span *span, const void *block)
+TLFL_COLD _Noreturn void tlfl__span_overwritten(const struct span *span)
 {
-    for (const struct block *b = span->free; b != NULL; b = b->next)
-        if (b == block)
-            return true;
-    return false;
+    tlfl__fail("malloc", span->free, "free block was written to");
 }
 
 uint32_t tlfl__span_free_count(const struct span *span)
 {
     uint32_t count = 0;
-    for (const struct block *b = span->free; b != NULL; b = b->next)
+    for (const struct block *b = span->free; b != BLOCK_END; b = b->next)
         count++;
     return count;
 }

@@ -1,17 +1,21 @@
 /* span.h - a run of memory cut into blocks of one size.
  *
- * A block that is free holds a link and a mark in its first two words:
- *   next   the next free block of the same list, NULL at the end
- *   mark   the address of its span plus its own. malloc clears it. A block that is being freed and
- *          shows its mark is free already, unless its user wrote just this value, which no user
- *          ever sees: so a match is looked at closer, and a mismatch costs two instructions
+ * A block that is free holds a mark and a link in its first two words:
+ *   mark   the address of its span plus its own. malloc takes it out again, and aborts if it is not
+ *          there: something was written to a free block. A block that is being freed and shows its
+ *          mark is free already, unless its user wrote just this value, which no user ever sees: so
+ *          a match is looked at closer, and a mismatch costs two instructions. It lies in the word
+ *          that a write past the block before reaches first
+ *   next   the next free block of the same list, BLOCK_END at the end
  *
  * The states of a span of kind SMALL. Every span is in exactly one of them and in at most one list:
  *
- *   CURRENT  heap->bin[class].current; malloc takes from its list. One a class and heap
+ *   CURRENT  heap->current[class]; malloc takes from its list. One a class and heap
  *   FULL     in no list. Had no free block when it stopped being current; fewer than `wake` since
  *   AVAIL    in heap->bin[class].avail; has free blocks, or blocks not yet carved, and live ones
  *   EMPTY    in heap->empty[order]; no live block
+ *   STOLEN   was FULL when all its blocks came back from other threads, and its memory has gone to
+ *            the pool without its owner (remote.h); in heap->stolen
  *
  * FULL --wake frees--> AVAIL --last free--> EMPTY; AVAIL or EMPTY --refill--> CURRENT; CURRENT
  * --exhausted--> FULL.
@@ -24,8 +28,15 @@
  * Between a push that ends the countdown and its event out is 0; at no other time outside EMPTY.
  * A block on the way home from another thread (remote.h) still counts as live.
  *
+ * Which pointers a span takes: x = pointer - base is the start of one of its blocks if and only if
+ * x * magic (mod 2^64) < limit. With magic = floor(2^64 / size) + 1, magic * size = 2^64 + e and
+ * 0 < e <= size, and so for x = q * size + r the product is q * e + r * magic: below magic for r = 0
+ * alone, and there it grows with q. limit is the product of the last carved block plus 1, or 0
+ * where no free is welcome. Exact for x below 2^48. (After Granlund and Montgomery's test for divisibility.)
+ *
  * A LARGE span is one block out of the pool, a HUGE span one mapping of its own; they have no owner
- * and no list, and any thread may free them.
+ * and any thread may free them. state is FULL while the block is live, else EMPTY: whoever swaps it
+ * has the block.
  */
 #ifndef TLFL_SPAN_H
 #define TLFL_SPAN_H
@@ -36,55 +47,128 @@
 struct heap;
 
 struct block {
-    struct block *next;
     uintptr_t mark;
+    struct block *next;
 };
+
+/* Ends every list of a span. A block without a mark, see block_take_mark. */
+extern struct block tlfl__block_end;
+#ifndef TLFL_UNCHECKED
+#define BLOCK_END (&tlfl__block_end)
+#else
+#define BLOCK_END NULL
+#endif
 
 enum span_kind { SPAN_SMALL = 1, SPAN_LARGE, SPAN_HUGE };
-enum span_state { SPAN_CURRENT = 1, SPAN_FULL, SPAN_AVAIL, SPAN_EMPTY };
+enum span_state { SPAN_CURRENT = 1, SPAN_FULL, SPAN_AVAIL, SPAN_EMPTY, SPAN_STOLEN };
 
-/* Who may touch what: kind, base, size, run are constant while the span is in use. owner changes
- * under the central lock (adoption) and is read by any thread. All else belongs to the owner. */
+/* Who may touch what: kind, base, size, magic, capacity and run are constant while the span has a
+ * live block. owner changes under the central lock (adoption) and is read by any
+ * thread. state is written by the owner, or by who holds all blocks of a FULL span. All else
+ * belongs to the owner. */
 struct span {
     alignas(LINE_PAIR) struct block *free; /* free blocks, last freed first */
-    struct heap *_Atomic owner;            /* NULL: large or huge */
+    char *base;                            /* first block */
+    uint64_t magic, limit;                 /* see above */
     uint32_t out;                          /* frees until the next event; see above */
+    uint32_t carved;                       /* blocks [0, carved) have been handed out before */
+    struct heap *_Atomic owner;            /* NULL: large or huge */
+    uint32_t size;                         /* SMALL: usable bytes of a block */
     uint32_t wake;                         /* frees that turn FULL into AVAIL */
     uint32_t capacity;                     /* blocks that fit */
-    uint32_t carved;                       /* blocks [0, carved) have been handed out before */
-    char *base;                            /* first block */
-    size_t size;                           /* usable bytes of a block */
     uint8_t kind;                          /* enum span_kind */
-    uint8_t class;
-    bool zero;     /* large and huge: reads as zero when new */
-    uint8_t state; /* enum span_state */
+    uint8_t class;                         /* LARGE: from CLASS_COUNT on */
+    _Atomic uint8_t state;                 /* enum span_state */
+    bool zero;                             /* large and huge: reads as zero when new */
 
-    struct span *next, *prev; /* AVAIL, EMPTY: neighbours in the list; unused structure: next */
+    struct span *next, *prev; /* neighbours in the list; unused structure: next */
+    size_t bytes;             /* LARGE and HUGE: usable */
     struct run run;           /* not for huge */
+    uint32_t counted;         /* of a thief: see remote.c; under the central lock */
+    uint64_t idle_since;      /* HUGE, cached: ms */
 };
 
-_Static_assert(sizeof(struct block) <= BLOCK_ALIGN, "the smallest block holds link and mark");
+_Static_assert(sizeof(struct block) <= BLOCK_ALIGN, "the smallest block holds mark and link");
 _Static_assert(sizeof(struct span) == LINE_PAIR, "spans of different owners share no line");
 _Static_assert(offsetof(struct span, next) <= 64, "what malloc and free touch is one line");
 
-/* All the spans that heaps without one point to: nothing free in it, so the fast path fails and
- * never writes to it. */
+/* All the spans that heaps without one point to: nothing free in it and no block, so both fast
+ * paths fail and never write to it. */
 extern const struct span tlfl__span_none;
 #define SPAN_NONE ((struct span *)&tlfl__span_none)
+
+TLFL_INLINE unsigned span_state(const struct span *span)
+{
+    return atomic_load_explicit(&span->state, memory_order_acquire);
+}
+
+/* Whether `pointer` is the start of a carved block of the span; to `unchecked`, whether it lies in one. */
+TLFL_INLINE bool span_holds(const struct span *span, const void *pointer)
+{
+    int64_t offset = (intptr_t)pointer - (intptr_t)span->base;
+#ifndef TLFL_UNCHECKED
+    return (uint64_t)offset * span->magic < span->limit;
+#else
+    return (uint64_t)offset < span->limit;
+#endif
+}
+
+/* The same for any thread: by what does not change, and whether or not the block was ever carved. */
+TLFL_INLINE bool span_cuts(const struct span *span, const void *pointer)
+{
+    size_t offset = (size_t)((const char *)pointer - span->base);
+    return offset % span->size == 0 && offset / span->size < span->capacity && span_state(span) != SPAN_EMPTY;
+}
+
+/* ---- marks; the variant `unchecked` does without ---- */
 
 TLFL_INLINE uintptr_t span_mark(const struct span *span, const void *block)
 {
     return (uintptr_t)span + (uintptr_t)block;
 }
 
-/* Takes a free block; NULL when the list is empty. */
+TLFL_INLINE void block_set_mark(const struct span *span, struct block *block)
+{
+#ifndef TLFL_UNCHECKED
+    block->mark = span_mark(span, block);
+#else
+    (void)span, (void)block;
+#endif
+}
+
+TLFL_INLINE bool block_shows_mark(const struct span *span, const struct block *block)
+{
+#ifndef TLFL_UNCHECKED
+    return block->mark == span_mark(span, block);
+#else
+    (void)span, (void)block;
+    return false;
+#endif
+}
+
+/* True if the mark was there. It never is at the end of a list, so that malloc needs no further test. */
+TLFL_INLINE bool block_take_mark(const struct span *span, struct block *block)
+{
+#ifndef TLFL_UNCHECKED
+    if (TLFL_UNLIKELY(block->mark != span_mark(span, block)))
+        return false;
+    block->mark = 0;
+    return true;
+#else
+    (void)span;
+    return TLFL_LIKELY(block != BLOCK_END);
+#endif
+}
+
+/* ---- the two steps that matter ---- */
+
+/* Takes a free block; NULL when the list is empty, or its first block was written to. */
 TLFL_INLINE void *span_pop(struct span *span)
 {
     struct block *block = span->free;
-    if (TLFL_UNLIKELY(block == NULL))
+    if (TLFL_UNLIKELY(!block_take_mark(span, block)))
         return NULL;
     span->free = block->next;
-    block->mark = 0;
     return block;
 }
 
@@ -92,9 +176,43 @@ TLFL_INLINE void *span_pop(struct span *span)
 TLFL_INLINE bool span_push(struct span *span, struct block *block)
 {
     block->next = span->free;
-    block->mark = span_mark(span, block);
+    block_set_mark(span, block);
     span->free = block;
     return --span->out == 0;
+}
+
+/* ---- slow paths ---- */
+
+TLFL_INLINE void span_set_state(struct span *span, enum span_state state)
+{
+    atomic_store_explicit(&span->state, (uint8_t)state, memory_order_release);
+}
+
+TLFL_INLINE struct heap *span_owner(const struct span *span)
+{
+    return atomic_load_explicit(&span->owner, memory_order_relaxed);
+}
+
+/* Usable bytes of a block. */
+TLFL_INLINE size_t span_usable(const struct span *span)
+{
+    return span->kind == SPAN_SMALL ? span->size : span->bytes;
+}
+
+/* Lets frees of carved blocks in, and keeps all out. */
+TLFL_INLINE void span_open(struct span *span)
+{
+#ifndef TLFL_UNCHECKED
+    uint64_t step = span->magic * span->size; /* e above */
+    span->limit = span->carved == 0 ? 0 : (span->carved - 1) * step + 1;
+#else
+    span->limit = (uint64_t)span->carved * span->size;
+#endif
+}
+
+TLFL_INLINE void span_close(struct span *span)
+{
+    span->limit = 0;
 }
 
 /* A span structure with all members zero, or NULL. Under the central lock, as is the next. */
@@ -104,14 +222,19 @@ void tlfl__span_give(struct span *span);
 /* Number of structures handed out. Under the central lock. */
 size_t tlfl__span_count(void);
 
-/* Cuts a span with a run into blocks of `class`, none of them carved yet. */
+/* Cuts a span with a run into blocks of `class`, none of them carved yet; closed. */
 void tlfl__span_cut(struct span *span, unsigned class);
 
 /* Moves some blocks that were never used to the empty free list; false when there are none. */
 bool tlfl__span_carve(struct span *span);
 
-/* Whether a block is in the free list: walks it. */
-bool tlfl__span_lists(const struct span *span, const void *block);
+/* To be called when nothing could be taken: aborts if that is because a free block was written to. */
+_Noreturn void tlfl__span_overwritten(const struct span *span);
+TLFL_INLINE void span_check_empty(const struct span *span)
+{
+    if (TLFL_UNLIKELY(span->free != BLOCK_END))
+        tlfl__span_overwritten(span);
+}
 
 /* Number of blocks in the free list: walks it. */
 uint32_t tlfl__span_free_count(const struct span *span);

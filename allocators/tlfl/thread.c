@@ -6,8 +6,10 @@
 #include <pthread.h>
 
 #include "guard.h"
+#include "huge.h"
 #include "lock.h"
 #include "meta.h"
+#include "os.h"
 #include "packed.h"
 #include "remote.h"
 
@@ -15,100 +17,127 @@
  * PTHREAD_DESTRUCTOR_ITERATIONS of them at most. */
 #define THREAD_LAST_ROUND (PTHREAD_DESTRUCTOR_ITERATIONS - 1)
 
-/* Abandoned heaps that one adoption or sweep looks at. */
+/* Idle heaps that one adoption or sweep looks at. */
 #define THREAD_LOOKS 4
 
-TLFL_TLS struct heap *tlfl__heap = (struct heap *)&tlfl__heap_before;
+TLFL_TLS struct heap *tlfl__heap = (struct heap *)&tlfl__heap_none;
+static TLFL_TLS bool thread_over; /* the heap has been handed over for good */
 
-/* A list of idle heaps: taken at the head, put at the tail, so that looks go round. */
+/* Idle heaps of a node: put and taken at the head, so that the next thread finds a warm one; a sweep
+ * goes round by its cursor. */
 struct idle {
-    struct heap *head, **tail;
-    _Atomic uint32_t count; /* read without the lock */
+    struct heap *head, *cursor;
 };
+
+static struct heap thread_first; /* most processes have one thread: no mapping for its heap */
 
 /* Under the central lock. */
 static struct {
-    struct idle abandoned, spare;
+    struct idle idle[NODES];
+    _Atomic uint32_t idle_count; /* read without the lock */
+    struct heap *all;            /* through later */
     size_t heaps;
     pthread_key_t key;
     bool has_key;
-} threads = {
-    .abandoned.tail = &threads.abandoned.head,
-    .spare.tail = &threads.spare.head,
-};
+} threads;
 
-static uint32_t idle_count(const struct idle *idle)
+static uint32_t idle_count(void)
 {
-    return atomic_load_explicit(&idle->count, memory_order_relaxed);
+    return atomic_load_explicit(&threads.idle_count, memory_order_relaxed);
 }
 
-static struct heap *idle_take(struct idle *idle)
+static void idle_remove(struct heap *heap)
 {
-    struct heap *heap = idle->head;
-    if (heap == NULL)
-        return NULL;
-    idle->head = heap->next;
-    if (idle->head == NULL)
-        idle->tail = &idle->head;
-    atomic_store_explicit(&idle->count, idle_count(idle) - 1, memory_order_relaxed);
-    return heap;
+    struct idle *idle = &threads.idle[heap->node];
+    if (idle->cursor == heap)
+        idle->cursor = heap->next;
+    *(heap->prev != NULL ? &heap->prev->next : &idle->head) = heap->next;
+    if (heap->next != NULL)
+        heap->next->prev = heap->prev;
+    atomic_store_explicit(&threads.idle_count, idle_count() - 1, memory_order_relaxed);
 }
 
 static void idle_put(struct heap *heap)
 {
-    struct idle *idle = heap->granules != 0 ? &threads.abandoned : &threads.spare;
+    struct idle *idle = &threads.idle[heap->node];
     atomic_store_explicit(&heap->state, HEAP_IDLE, memory_order_relaxed);
-    heap->next = NULL;
-    *idle->tail = heap;
-    idle->tail = &heap->next;
-    atomic_store_explicit(&idle->count, idle_count(idle) + 1, memory_order_relaxed);
+    heap->settled = false;
+    heap->prev = NULL;
+    heap->next = idle->head;
+    if (idle->head != NULL)
+        idle->head->prev = heap;
+    idle->head = heap;
+    atomic_store_explicit(&threads.idle_count, idle_count() + 1, memory_order_relaxed);
 }
 
-/* An idle heap or a new one, NULL when refused. Under the central lock. */
-static struct heap *thread_find_heap(void)
+/* The next heap in turn, or NULL. */
+static struct heap *idle_next(struct idle *idle)
 {
-    struct heap *heap = idle_take(&threads.abandoned);
-    if (heap == NULL)
-        heap = idle_take(&threads.spare);
-    if (heap == NULL && (heap = tlfl__meta_take(sizeof *heap)) != NULL) {
-        tlfl__heap_init(heap);
-        threads.heaps++;
+    struct heap *heap = idle->cursor != NULL ? idle->cursor : idle->head;
+    idle->cursor = heap == NULL ? NULL : heap->next;
+    return heap;
+}
+
+static struct heap *heap_new(unsigned node)
+{
+    struct heap *heap = &thread_first;
+    if (threads.heaps != 0) {
+        size_t bytes = size_round(sizeof *heap, tlfl__os_page());
+        heap = tlfl__os_map(bytes);
+        if (heap == NULL)
+            return NULL;
+        tlfl__meta_count(bytes);
     }
+    tlfl__heap_init(heap);
+    heap->node = node;
+    heap->later = threads.all;
+    threads.all = heap;
+    threads.heaps++;
+    return heap;
+}
+
+/* An idle heap of the node or a new one, NULL when refused. Under the central lock. */
+static struct heap *thread_find_heap(unsigned node)
+{
+    struct heap *heap = threads.idle[node].head;
+    if (heap == NULL)
+        return heap_new(node);
+    idle_remove(heap);
     return heap;
 }
 
 /* ---- life of a thread ---- */
 
-static void thread_exit(struct heap *heap)
+static void thread_leave(struct heap *heap)
 {
-    tlfl__heap = (struct heap *)&tlfl__heap_after;
+    tlfl__heap = (struct heap *)&tlfl__heap_none;
+    tlfl__remote_flush(heap);
     tlfl__central_enter();
-    tlfl__remote_drain(heap);
-    tlfl__heap_settle(heap);
     idle_put(heap);
     tlfl__central_leave();
-    tlfl__pool_tick();
 }
 
 /* `value` counts the rounds. */
 static void thread_destructor(void *value)
 {
     uintptr_t round = (uintptr_t)value;
-    struct heap *heap = tlfl__heap;
     guard_enter();
-    if (round >= THREAD_LAST_ROUND || pthread_setspecific(threads.key, (void *)(round + 1)) != 0)
-        if (heap_state(heap) == HEAP_LIVE)
-            thread_exit(heap);
+    if (round >= THREAD_LAST_ROUND || pthread_setspecific(threads.key, (void *)(round + 1)) != 0) {
+        thread_over = true;
+        if (heap_state(tlfl__heap) == HEAP_LIVE)
+            thread_leave(tlfl__heap);
+    }
     guard_leave();
 }
 
 static struct heap *thread_enter(void)
 {
+    unsigned node = tlfl__os_node();
     tlfl__central_enter();
     if (!threads.has_key)
         threads.has_key = pthread_key_create(&threads.key, thread_destructor) == 0;
     bool has_key = threads.has_key;
-    struct heap *heap = thread_find_heap();
+    struct heap *heap = thread_find_heap(node);
     tlfl__central_leave();
     if (heap == NULL)
         return NULL;
@@ -119,14 +148,23 @@ static struct heap *thread_enter(void)
     return heap;
 }
 
+struct heap *tlfl__thread_heap(void)
+{
+    struct heap *heap = tlfl__heap;
+    if (TLFL_LIKELY(heap_state(heap) == HEAP_LIVE))
+        return heap;
+    return thread_over ? NULL : thread_enter();
+}
+
 static void *thread_borrow(unsigned class)
 {
     void *block = NULL;
     tlfl__central_enter();
-    struct heap *heap = thread_find_heap();
+    struct heap *heap = thread_find_heap(0);
     if (heap != NULL) {
-        block = tlfl__heap_refill(heap, class);
-        tlfl__heap_settle(heap);
+        block = span_pop(heap->current[class]);
+        if (block == NULL)
+            block = tlfl__heap_refill(heap, class);
         idle_put(heap);
     }
     tlfl__central_leave();
@@ -135,79 +173,108 @@ static void *thread_borrow(unsigned class)
 
 void *tlfl__thread_malloc(unsigned class)
 {
+    struct heap *heap = tlfl__thread_heap();
     void *block = NULL;
-    if (tlfl__heap == &tlfl__heap_after) {
-        block = thread_borrow(class);
-    } else {
-        struct heap *heap = thread_enter();
-        if (heap != NULL)
-            block = tlfl__heap_refill(heap, class);
-    }
+    if (heap == NULL)
+        block = thread_over ? thread_borrow(class) : NULL;
+    else if ((block = span_pop(heap->current[class])) == NULL)
+        block = tlfl__heap_refill(heap, class);
     if (block == NULL)
         errno = ENOMEM;
     return block;
 }
 
+struct heap *tlfl__thread_follow(struct heap *heap)
+{
+    if (TLFL_LIKELY(tlfl__os_nodes() == 1) || heap_state(heap) != HEAP_LIVE || tlfl__os_node() == heap->node)
+        return heap;
+    thread_leave(heap);
+    struct heap *other = thread_enter();
+    if (other != NULL)
+        return other;
+    tlfl__central_enter(); /* refused: stay */
+    idle_remove(heap);
+    atomic_store_explicit(&heap->state, HEAP_LIVE, memory_order_relaxed);
+    tlfl__central_leave();
+    tlfl__heap = heap;
+    return heap;
+}
+
 /* ---- idle heaps ---- */
+
+/* Under the central lock, as is the next. */
+static bool idle_settle(struct heap *heap)
+{
+    tlfl__heap_collect(heap);
+    bool any = tlfl__remote_drain(heap);
+    if (any || !heap->settled)
+        any |= tlfl__heap_settle(heap);
+    heap->settled = true;
+    return any;
+}
 
 struct span *tlfl__thread_adopt(struct heap *heap, unsigned class)
 {
     struct span *span = NULL;
-    if (idle_count(&threads.abandoned) == 0)
+    if (idle_count() == 0)
         return NULL;
     tlfl__central_enter();
     for (int looks = 0; span == NULL && looks < THREAD_LOOKS; looks++) {
-        struct heap *from = idle_take(&threads.abandoned);
+        struct heap *from = idle_next(&threads.idle[heap->node]);
         if (from == NULL)
             break;
-        tlfl__remote_drain(from);
+        idle_settle(from);
         span = tlfl__heap_unshelve(from, class);
         if (span != NULL) {
             from->granules -= span->run.granules;
+            tlfl__heap_disown(from, span);
             heap->granules += span->run.granules;
+            tlfl__heap_own(heap, span);
             atomic_store_explicit(&span->owner, heap, memory_order_relaxed);
         }
-        tlfl__heap_settle(from);
-        idle_put(from);
     }
     tlfl__central_leave();
     return span;
 }
 
-/* Under the central lock. */
-static bool thread_sweep_list(struct idle *idle, uint32_t most)
-{
-    bool any = false;
-    uint32_t count = idle_count(idle);
-    for (count = count < most ? count : most; count > 0; count--) {
-        struct heap *heap = idle_take(idle);
-        if (tlfl__remote_drain(heap))
-            any |= tlfl__heap_settle(heap);
-        idle_put(heap);
-    }
-    return any;
-}
-
 void tlfl__thread_sweep(void)
 {
+    if (idle_count() == 0)
+        return;
     tlfl__central_enter();
-    thread_sweep_list(&threads.abandoned, THREAD_LOOKS);
+    for (unsigned node = 0; node < NODES; node++)
+        for (int looks = 0; looks < THREAD_LOOKS; looks++) {
+            struct heap *heap = idle_next(&threads.idle[node]);
+            if (heap == NULL)
+                break;
+            idle_settle(heap);
+        }
     tlfl__central_leave();
-    tlfl__pool_tick();
 }
+
+/* Blocks that come to the wrong heap are forwarded, perhaps to one that has had its turn. */
+#define TRIM_ROUNDS 2
 
 bool tlfl__thread_trim(void)
 {
-    bool any = false;
-    struct heap *heap = tlfl__heap;
+    bool any = tlfl__huge_clear();
+    struct heap *mine = tlfl__heap;
     packed_return();
-    if (heap_state(heap) == HEAP_LIVE) {
-        tlfl__remote_drain(heap);
-        any |= tlfl__heap_settle(heap);
-    }
+    if (heap_state(mine) == HEAP_LIVE)
+        tlfl__remote_flush(mine);
     tlfl__central_enter();
-    any |= thread_sweep_list(&threads.abandoned, UINT32_MAX);
-    any |= thread_sweep_list(&threads.spare, UINT32_MAX);
+    for (int round = 0; round < TRIM_ROUNDS; round++) {
+        for (struct heap *heap = threads.all; heap != NULL; heap = heap->later)
+            if (heap_state(heap) == HEAP_IDLE)
+                any |= idle_settle(heap);
+            else if (heap != mine)
+                any |= tlfl__remote_steal(heap);
+        if (heap_state(mine) == HEAP_LIVE) {
+            tlfl__heap_collect(mine);
+            tlfl__remote_drain(mine);
+            any |= tlfl__heap_settle(mine);
+        }
+    }
     tlfl__central_leave();
     return (tlfl__pool_trim() != 0) | any;
 }

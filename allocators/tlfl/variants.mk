@@ -5,7 +5,9 @@
 TLFL_CFLAGS := -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
                -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
 
-# One library build/lib/libtlfl-<variant>.so each: one thing broken, all else the same sources.
-TLFL_VARIANTS := locked packed
-TLFL_FLAGS_locked := -DTLFL_LOCKED
-TLFL_FLAGS_packed := -DTLFL_PACKED
+# One library build/lib/libtlfl-<variant>.so each: one thing changed, all else the same sources.
+TLFL_VARIANTS := locked packed remote unchecked
+TLFL_FLAGS_locked    := -DTLFL_LOCKED
+TLFL_FLAGS_packed    := -DTLFL_PACKED
+TLFL_FLAGS_remote    := -DTLFL_REMOTE
+TLFL_FLAGS_unchecked := -DTLFL_UNCHECKED

@@ -23,6 +23,16 @@ static void test_classes(void)
         waste &= size <= CLASS_FINE_MAX || (class_size(class) - size) * 5 <= class_size(class);
     }
     tap_ok(fit, "every size gets the least class that holds it");
+    fit = true;
+    for (size_t size = CLASS_DIRECT_MAX + 1; size <= CLASS_MAX; size++)
+        fit &= class_of_wide(size) == class_of(size);
+    tap_ok(fit, "the table agrees");
+    fit = true;
+    for (size_t size = CLASS_MAX + 1; size <= CLASS_LARGE_MAX; size++) {
+        unsigned class = CLASS_COUNT + class_of_large(size);
+        fit &= class_size(class) == class_round(size) && class < CLASS_COUNT + CLASS_LARGE_COUNT;
+    }
+    tap_ok(fit, "large classes are the rounded sizes");
     tap_ok(waste, "above 128 bytes at most a fifth is wasted");
 }
 
@@ -44,10 +54,10 @@ static void test_orders(void)
     for (unsigned class = 0; class < CLASS_COUNT; class ++) {
         unsigned order = class_order(class);
         size_t span = GRANULE_SIZE << order;
-        good &= order < CLASS_ORDERS && span / class_size(class) >= 4;
-        good &= order == 0 || (span >> 1) / class_size(class) < 4;
+        good &= order < CLASS_ORDERS && span / class_size(class) >= CLASS_BLOCKS;
+        good &= order == 0 || (span >> 1) / class_size(class) < CLASS_BLOCKS;
     }
-    tap_ok(good, "a span is the shortest that holds four blocks");
+    tap_ok(good, "a span is the shortest that holds CLASS_BLOCKS blocks");
 }
 
 int main(void)

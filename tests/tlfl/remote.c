@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "api.h"
+#include "check.h"
 #include "heap.h"
 #include "map.h"
 #include "remote.h"
@@ -30,6 +31,13 @@ static void in_thread(void *(*body)(void *), void *argument)
     pthread_join(thread, NULL);
 }
 
+static void *free_body(void *blocks)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        tlfl_test_free(((void **)blocks)[i]);
+    return NULL;
+}
+
 static void test_list(void)
 {
     static void *blocks[BLOCKS];
@@ -37,13 +45,9 @@ static void test_list(void)
         blocks[i] = tlfl_test_malloc(48);
     struct span *span = map_find(blocks[0]);
     uint32_t before = tlfl__span_free_count(span);
-    bool good = !remote_pending(tlfl__heap);
     struct heap *mine = tlfl__heap;
-    for (int i = 0; i < BLOCKS; i++) { /* as another thread would */
-        tlfl__heap = (struct heap *)&tlfl__heap_after;
-        tlfl_test_free(blocks[i]);
-        tlfl__heap = mine;
-    }
+    bool good = !remote_pending(mine);
+    in_thread(free_body, blocks);
     good &= remote_pending(mine) && tlfl__span_free_count(span) == before;
     tap_ok(good, "a remote free touches nothing but the list of the owner");
     good = tlfl__remote_drain(mine) && !remote_pending(mine) && !tlfl__remote_drain(mine);
@@ -52,15 +56,67 @@ static void test_list(void)
     tap_ok(mine->granules == 0, "drained blocks are free: nothing is left after a trim");
 }
 
+/* ---- an owner that sleeps ---- */
+
+static struct {
+    pthread_barrier_t made, freed;
+    struct heap *heap;
+    void *blocks[BLOCKS];
+    const char *wrong;
+} sleeper;
+
+static void *sleeper_body(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < BLOCKS; i++)
+        sleeper.blocks[i] = tlfl_test_malloc(48);
+    sleeper.heap = tlfl__heap;
+    pthread_barrier_wait(&sleeper.made);
+    pthread_barrier_wait(&sleeper.freed);
+    void *again[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        again[i] = tlfl_test_malloc(48);
+    sleeper.wrong = tlfl__heap_is_valid(tlfl__heap);
+    for (int i = 0; i < BLOCKS; i++)
+        tlfl_test_free(again[i]);
+    return NULL;
+}
+
+static void test_sleeper(void)
+{
+    pthread_t thread;
+    pthread_barrier_init(&sleeper.made, NULL, 2);
+    pthread_barrier_init(&sleeper.freed, NULL, 2);
+    if (pthread_create(&thread, NULL, sleeper_body, NULL) != 0)
+        _exit(1);
+    pthread_barrier_wait(&sleeper.made);
+    struct span *first = map_find(sleeper.blocks[0]), *last = map_find(sleeper.blocks[BLOCKS - 1]);
+    bool good = first != last && span_state(first) == SPAN_FULL && span_state(last) == SPAN_CURRENT;
+    free_body(sleeper.blocks);
+    tlfl_test_malloc_trim(0);
+    good &= map_find(sleeper.blocks[0]) == NULL && span_state(first) == SPAN_STOLEN;
+    tap_ok(good, "a trim gets the full spans of a sleeping owner back");
+    good = map_find(sleeper.blocks[BLOCKS - 1]) == last && remote_pending(sleeper.heap);
+    tap_ok(good, "and leaves it what it has in use");
+    pthread_barrier_wait(&sleeper.freed);
+    pthread_join(thread, NULL);
+    good = sleeper.wrong == NULL && atomic_load(&sleeper.heap->stolen) == NULL;
+    tap_ok(good, "the owner collects the structures and goes on (%s)", good ? "all holds" : sleeper.wrong);
+    tlfl_test_malloc_trim(0);
+    tap_ok(sleeper.heap->granules == 0, "nothing is left of it");
+}
+
 static void test_idle(void)
 {
     static void *blocks[BLOCKS];
     in_thread(make_body, blocks);
     struct heap *heap = made_by;
     bool good = heap_state(heap) == HEAP_IDLE && heap->granules != 0;
+    tap_ok(good && !heap->settled, "an ended thread leaves an idle heap as it was");
+    tlfl__thread_sweep();
     for (unsigned class = 0; class < CLASS_COUNT; class ++)
-        good &= heap->bin[class].current == SPAN_NONE;
-    tap_ok(good, "an ended thread leaves an idle heap without current spans");
+        good &= heap->current[class] == SPAN_NONE;
+    tap_ok(good && heap->settled, "a sweep takes its current spans out of use");
     /* Its spans are adopted when this thread needs some. */
     struct heap *mine = tlfl__heap;
     uint32_t before = heap->granules;
@@ -81,6 +137,7 @@ static void test_idle(void)
     late->mark = span_mark(late_span, late);
     late->next = NULL;
     atomic_store(&heap->remote, late);
+    good &= !remote_pending(mine);
     tlfl__remote_drain(heap);
     good &= !remote_pending(heap) && atomic_load(&mine->remote) == late;
     tap_ok(good, "a block that reaches the wrong heap is forwarded");
@@ -163,6 +220,7 @@ int main(void)
     tap_start(100);
     tlfl_test_free(tlfl_test_malloc(1)); /* a heap for main */
     test_list();
+    test_sleeper();
     test_idle();
     test_handover();
     test_stress();

@@ -1,0 +1,199 @@
+/* huge.c - see huge.h. */
+#include "huge.h"
+
+#include "lock.h"
+#include "map.h"
+#include "os.h"
+#include "thread.h"
+
+/* A kept mapping serves requests down to this part of it less: a quarter, as between two classes. */
+#define HUGE_SLACK_SHIFT 2
+
+/* Under the central lock. */
+static struct {
+    struct span *kept[HUGE_KEEP]; /* the first `count`, the one freed last at the end */
+    unsigned count;
+    size_t kept_bytes;
+    size_t bytes; /* of all mappings */
+    size_t taken, taken_before;
+    uint64_t ticked_ms;
+} huge;
+
+/* ---- kept mappings ---- */
+
+static struct span *huge_unkeep(unsigned i)
+{
+    struct span *span = huge.kept[i];
+    huge.kept_bytes -= span->bytes;
+    huge.count--;
+    for (; i < huge.count; i++)
+        huge.kept[i] = huge.kept[i + 1];
+    return span;
+}
+
+/* The smallest that holds `size` without much to spare. */
+static struct span *huge_find(size_t size, size_t align)
+{
+    unsigned best = HUGE_KEEP;
+    for (unsigned i = 0; i < huge.count; i++) {
+        const struct span *span = huge.kept[i];
+        if (span->bytes >= size && span->bytes - size <= span->bytes >> HUGE_SLACK_SHIFT &&
+            ((uintptr_t)span->base & (align - 1)) == 0 &&
+            (best == HUGE_KEEP || span->bytes < huge.kept[best]->bytes))
+            best = i;
+    }
+    return best == HUGE_KEEP ? NULL : huge_unkeep(best);
+}
+
+/* Unmaps one that is in nobody's hands. The entry goes before the mapping, whose address may serve
+ * another thread the moment it is free. No lock is held meanwhile: unmapping takes long. */
+static void huge_drop(struct span *span)
+{
+    char *base = span->base;
+    size_t bytes = span->bytes;
+    tlfl__central_enter();
+    huge.bytes -= bytes;
+    tlfl__map_set(base, 1, NULL);
+    tlfl__span_give(span);
+    tlfl__central_leave();
+    tlfl__os_unmap(base, bytes);
+}
+
+/* ---- take and give ---- */
+
+static struct span *huge_enter(char *base, size_t size)
+{
+    struct span *span = tlfl__span_take();
+    if (span == NULL)
+        return NULL;
+    if (!tlfl__map_reserve(base, 1)) {
+        tlfl__span_give(span);
+        return NULL;
+    }
+    span->kind = SPAN_HUGE;
+    span->base = base;
+    span->bytes = size;
+    span->capacity = span->carved = 1;
+    span_set_state(span, SPAN_EMPTY);
+    tlfl__map_set(base, 1, span);
+    huge.bytes += size;
+    return span;
+}
+
+static char *huge_map(size_t size, size_t align)
+{
+    return align <= tlfl__os_page() ? tlfl__os_map(size) : tlfl__os_map_aligned(size, align);
+}
+
+struct span *tlfl__huge_take(size_t size, size_t align)
+{
+    size = size_round(size == 0 ? 1 : size, tlfl__os_page());
+    tlfl__central_enter();
+    huge.taken += size;
+    struct span *span = huge_find(size, align);
+    tlfl__central_leave();
+    if (span != NULL) {
+        span->zero = false;
+        return span;
+    }
+    char *base = huge_map(size, align);
+    if (base == NULL && tlfl__thread_trim())
+        base = huge_map(size, align);
+    if (base == NULL)
+        return NULL;
+    tlfl__os_home(base, size, tlfl__os_node());
+    tlfl__central_enter();
+    span = huge_enter(base, size);
+    tlfl__central_leave();
+    if (span == NULL)
+        tlfl__os_unmap(base, size);
+    else
+        span->zero = true;
+    return span;
+}
+
+void tlfl__huge_give(struct span *span)
+{
+    struct span *drop = NULL;
+    uint64_t now = tlfl__os_ms();
+    tlfl__huge_tick(now);
+    tlfl__central_enter();
+    if (huge.kept_bytes + span->bytes > huge.taken + huge.taken_before) {
+        drop = span;
+    } else {
+        if (huge.count == HUGE_KEEP)
+            drop = huge_unkeep(0);
+        span->idle_since = now;
+        huge.kept_bytes += span->bytes;
+        huge.kept[huge.count++] = span;
+    }
+    tlfl__central_leave();
+    if (drop != NULL)
+        huge_drop(drop);
+}
+
+/* The old address may serve another thread's mmap the moment the block has moved, so its entry goes
+ * first; the leaf of the new address must not be refused afterwards. */
+void *tlfl__huge_resize(struct span *span, size_t size)
+{
+    size_t page = tlfl__os_page(), old = span->bytes;
+    char *base = span->base, *moved = NULL;
+    if (size > (size_t)PTRDIFF_MAX - page)
+        return NULL;
+    size = size_round(size, page);
+    if (size == old)
+        return base;
+    tlfl__central_enter();
+    if (tlfl__map_spare()) {
+        tlfl__map_set(base, 1, NULL);
+        moved = tlfl__os_remap(base, old, size);
+        if (moved != NULL) {
+            tlfl__map_reserve(moved, 1);
+            span->base = moved;
+            span->bytes = size;
+            huge.bytes += size - old;
+            huge.taken += size > old ? size - old : 0;
+        }
+        tlfl__map_set(span->base, 1, span);
+    }
+    tlfl__central_leave();
+    return moved;
+}
+
+/* ---- giving back ---- */
+
+/* The mapping kept for longest, if that is since before `before`. */
+static struct span *huge_oldest(uint64_t before)
+{
+    tlfl__central_enter();
+    struct span *span = huge.count > 0 && huge.kept[0]->idle_since <= before ? huge_unkeep(0) : NULL;
+    tlfl__central_leave();
+    return span;
+}
+
+void tlfl__huge_tick(uint64_t now)
+{
+    tlfl__central_enter();
+    bool due = now - huge.ticked_ms >= POOL_TICK_MS;
+    if (due) {
+        huge.ticked_ms = now;
+        huge.taken_before = huge.taken;
+        huge.taken = 0;
+    }
+    tlfl__central_leave();
+    for (struct span *span; due && (span = huge_oldest(now - HUGE_IDLE_MS)) != NULL;)
+        huge_drop(span);
+}
+
+bool tlfl__huge_clear(void)
+{
+    bool any = false;
+    for (struct span *span; (span = huge_oldest(UINT64_MAX)) != NULL; any = true)
+        huge_drop(span);
+    return any;
+}
+
+size_t tlfl__huge_bytes(void)
+{
+    return huge.bytes;
+}
