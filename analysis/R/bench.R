@@ -7,7 +7,7 @@ INSTRUCTION_GROUPS <- list(small = c(16, 64, 512), medium = c(4096, 32768), larg
 GROUP_WORDS <- c(small = "up to 512 B", medium = "4 to 32 KiB", large = "at 256 KiB")
 LOOPS <- c("pair", "lifo", "fifo")
 HEAPS <- c(1, 300) # live blocks of the class that count for a target
-FIGURE_COLUMNS <- c("id", "figure", "value", "low", "high", "n", "unit", "target", "verdict")
+FIGURE_COLUMNS <- c("id", "verdict", "value", "low", "high", "n", "unit", "target", "figure")
 
 #' Read the targets: id, limit, rule.
 read_targets <- function(file) read_csv(file, c("id", "limit", "rule"))
@@ -33,11 +33,14 @@ figure_line <- function(id, figure, interval, unit, targets, reason = "no rows",
   own <- targets[targets$id == target_id, , drop = FALSE]
   measured <- interval$launches > 0 && is.finite(interval$value)
   target <- if (nrow(own) == 0) "" else paste(RULE_WORDS[[own$rule]], number_text(own$limit))
-  verdict <- if (!measured) paste0("not measured: ", reason)
+  verdict <- if (!measured) paste0("not measured: ", without_folders(reason))
              else if (nrow(own) == 0) "" else verdict_of(interval, own$limit, own$rule)
   data.frame(id = id, figure = figure, value = if (measured) interval$value else NA, low = interval$low,
              high = interval$high, n = interval$launches, unit = unit, target = target, verdict = verdict)
 }
+
+#' A reason without the folders of this machine's paths.
+without_folders <- function(text) gsub("/[^ ,;:]*/", "", text)
 
 #' A count without noise.
 counted <- function(value) {
