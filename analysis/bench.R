@@ -11,11 +11,16 @@ run_script("Rscript analysis/bench.R BENCH SUBJECT", 2, function(args) {
   targets <- read_targets(file.path(suite_root(), "experiments", "bench", "targets.csv"))
   runs <- read_results(bench, read_contract(file.path(suite_root(), "experiments", "schema.md")))$runs
   part <- function(name) if (any(runs$folder %in% name)) runs[runs$folder %in% name, , drop = FALSE]
-  table <- function(name) if (file.exists(file.path(bench, name))) utils::read.csv(file.path(bench, name), na.strings = "")
+  table <- function(name) {
+    file <- file.path(bench, name)
+    if (file.exists(file)) utils::read.csv(file, na.strings = "")
+  }
   instructions <- table("instructions.csv")
   figures <- rbind(bench_instructions(instructions, subject, targets), bench_cpu(part("cpu"), subject, targets),
-                   bench_latency(part("latency"), subject, targets), bench_trivial(table("trivial.csv"), subject, targets),
-                   bench_sharing(part("sharing"), subject, targets), bench_scaling(table("scaling.csv"), subject, targets))
+                   bench_latency(part("latency"), subject, targets),
+                   bench_trivial(table("trivial.csv"), subject, targets),
+                   bench_sharing(part("sharing"), subject, targets),
+                   bench_scaling(table("scaling.csv"), subject, targets))
   write_csv(figures, FIGURE_COLUMNS, file.path(bench, "figures.csv"))
   write_lines(bench_page(figures, instructions, part("cpu"), subject, bench), file.path(bench, "bench.md"))
   cat(figures_text(figures), sep = "\n")

@@ -85,7 +85,8 @@ size_steps <- function(rows) {
 #' Lines on counts. Targets of the subject are those of tlfl; its unchecked variant has its own.
 bench_instructions <- function(rows, subject, targets) {
   if (is.null(rows)) {
-    return(figure_line("instructions", "instructions a pair", no_interval(), "", targets, "instructions.csv is not there"))
+    return(figure_line("instructions", "instructions a pair", no_interval(), "", targets,
+                       "instructions.csv is not there"))
   }
   rows <- pair_counts(rows)
   groups <- names(INSTRUCTION_GROUPS)
@@ -96,8 +97,8 @@ bench_instructions <- function(rows, subject, targets) {
       id <- paste("instructions", one[2], group, sep = ".")
       own <- rows[rows$allocator == one[1] & rows$loop == loop & rows$live %in% HEAPS &
                     rows$size %in% INSTRUCTION_GROUPS[[group]], , drop = FALSE]
-      lines <- c(lines, list(most_line(paste0(id, ".", loop), paste0(one[1], ": instructions a pair, ", loop, ", ", GROUP_WORDS[[group]]),
-                                       own, "instructions", "", targets, id)))
+      figure <- paste0(one[1], ": instructions a pair, ", loop, ", ", GROUP_WORDS[[group]])
+      lines <- c(lines, list(most_line(paste0(id, ".", loop), figure, own, "instructions", "", targets, id)))
     }
   }
   own <- rows[rows$allocator == subject & rows$live %in% HEAPS, , drop = FALSE]
@@ -171,6 +172,8 @@ best_rival <- function(rows, subject, rivals, column) {
   all[which.max(all$value), , drop = FALSE]
 }
 
+rival_words <- function(best) if (is.na(best$rival)) "to the best rival" else paste0("to the best rival (", best$rival, ")")
+
 rivals_of <- function(rows, peers = FALSE) {
   names <- unique(rows$allocator)
   names <- names[!grepl("^tlfl", names) & names != "bump"]
@@ -198,23 +201,27 @@ bench_cpu <- function(rows, subject, targets) {
   lines <- list()
   for (cost in list(c("cpu", "CPU time an op"), c("wall", "wall time an op"))) {
     best <- best_rival(work, subject, rivals, paste0(cost[1], "_per_op"))
-    lines <- c(lines, list(figure_line(cost[1], paste0(cost[2], ", geometric mean of ", length(unique(work$kernel)), " kernels, to the best rival (",
-                                                        best$rival, ")"), best, "x", targets, rows_reason(rows, subject))))
+    figure <- paste0(cost[2], ", geometric mean of ", plural(length(unique(work$kernel)), "kernel"), ", ", rival_words(best))
+    lines <- c(lines, list(figure_line(cost[1], figure, best, "x", targets, rows_reason(rows, subject))))
   }
   for (kernel in unique(work$kernel)) {
     best <- best_rival(work[work$kernel == kernel, , drop = FALSE], subject, rivals, "cpu_per_op")
-    lines <- c(lines, list(figure_line(paste0("cpu.", kernel), paste0("CPU time an op of ", kernel, " to its best rival (", best$rival, ")"),
-                                       best, "x", targets, rows_reason(rows[rows$kernel == kernel, ], subject), "cpu.kernel")))
+    figure <- paste0("CPU time an op of ", kernel, ", ", rival_words(best))
+    lines <- c(lines, list(figure_line(paste0("cpu.", kernel), figure, best, "x", targets,
+                                       rows_reason(rows[rows$kernel == kernel, ], subject), "cpu.kernel")))
   }
   for (peer in setdiff(rivals_of(rows, peers = TRUE), subject)) {
     version <- unique(stats::na.omit(work$allocator_version[work$allocator == peer]))
-    lines <- c(lines, list(figure_line(paste0("cpu.", peer), paste("CPU time an op, geometric mean, to", peer, paste(version, collapse = " ")),
+    figure <- paste(c("CPU time an op, geometric mean, to", peer, version), collapse = " ")
+    lines <- c(lines, list(figure_line(paste0("cpu.", peer), figure,
                                        geometric_mean(cell_ratios(work, subject, peer, "cpu_per_op")), "x", targets,
                                        rows_reason(rows, peer))))
   }
   for (rival in c("jemalloc", "glibc")) {
-    lines <- c(lines, list(figure_line(paste0("rss.", rival), paste0("peak resident memory less baseline, geometric mean, to ", rival),
-                                       geometric_mean(cell_ratios(work, subject, rival, "rss_added")), "x", targets, rows_reason(rows, rival))))
+    figure <- paste("peak resident memory less baseline, geometric mean, to", rival)
+    lines <- c(lines, list(figure_line(paste0("rss.", rival), figure,
+                                       geometric_mean(cell_ratios(work, subject, rival, "rss_added")), "x", targets,
+                                       rows_reason(rows, rival))))
   }
   do.call(rbind, lines)
 }
@@ -236,8 +243,9 @@ bench_latency <- function(rows, subject, targets) {
   do.call(rbind, lapply(sort(unique(rows$threads)), function(threads) {
     own <- good[good$threads == threads, , drop = FALSE]
     best <- best_rival(own, subject, setdiff(unique(own$allocator), subject), "lat_p999_ns")
-    figure_line(paste0("latency.", threads), paste0("p99.9 of malloc in churn, ", plural(threads, "thread"), ", to the best rival (", best$rival, ")"),
-                best, "x", targets, if (nrow(own) == 0) rows_reason(rows, subject) else "too few samples for this quantile")
+    figure <- paste0("p99.9 of malloc in churn, ", plural(threads, "thread"), ", ", rival_words(best))
+    figure_line(paste0("latency.", threads), figure, best, "x", targets,
+                if (nrow(own) == 0) rows_reason(rows, subject) else "too few samples for this quantile")
   }))
 }
 
@@ -256,7 +264,8 @@ bench_sharing <- function(rows, subject, targets) {
     pairs <- pair_rows(shared, private, "threads")
     figure_line(paste("sharing", cases$kernel[i], cases$object[i], sep = "."),
                 paste0(cases$kernel[i], ", ", cases$object[i], " B: CPU time an op to its private control"),
-                paired_ratio(shared$cpu_per_op[pairs$a], private$cpu_per_op[pairs$b]), "x", targets, rows_reason(rows, subject), "sharing")
+                paired_ratio(shared$cpu_per_op[pairs$a], private$cpu_per_op[pairs$b]), "x", targets,
+                rows_reason(rows, subject), "sharing")
   }))
 }
 
@@ -271,7 +280,8 @@ bench_trivial <- function(rows, subject, targets) {
   own <- rows[rows$allocator %in% subject, , drop = FALSE]
   pair <- match(own$round, empty$round)
   do.call(rbind, lapply(names(units), function(column) {
-    figure_line(paste0("trivial.", column), paste0("a program that does nothing: ", words[[column]], " more than with an empty library"),
+    figure <- paste0("a program that does nothing: ", words[[column]], " more than with an empty library")
+    figure_line(paste0("trivial.", column), figure,
                 median_interval(own[[column]] - empty[[column]][pair]), units[[column]], targets,
                 if (is.null(rows)) "trivial.csv is not there" else paste(subject, "was not launched"))
   }))
@@ -292,7 +302,8 @@ bench_scaling <- function(rows, subject, targets) {
     relative <- function(threads) rate("alloc", threads)[rounds] / rate("stub", threads)[rounds]
     if (length(rounds) > 0) interval <- paired_ratio(relative(64), relative(2))
   }
-  figure_line("scaling", "ops a CPU-second at 64 threads to 2 threads, each to the loop without an allocator", interval, "x", targets, reason)
+  figure_line("scaling", "ops a CPU-second at 64 threads to 2 threads, each to the loop without an allocator", interval, "x",
+              targets, reason)
 }
 
 # ---- the page ------------------------------------------------------------------------------------
@@ -312,7 +323,8 @@ interval_plain <- function(lines) {
 figures_markdown <- function(lines) {
   value <- ifelse(is.na(lines$value), "", trimws(paste(number_text(lines$value), lines$unit)))
   markdown_table(c("figure", "value", "95 % interval", "n", "target", "verdict"),
-                 cbind(lines$figure, value, interval_plain(lines), ifelse(lines$n == 0, "", lines$n), lines$target, lines$verdict))
+                 cbind(lines$figure, value, interval_plain(lines), ifelse(lines$n == 0, "", lines$n), lines$target,
+                       lines$verdict))
 }
 
 #' Counts by allocator, loop and size: with 300 live blocks, and of the subject with 0 and 1 too.
@@ -364,8 +376,8 @@ provenance_markdown <- function(bench) {
   files <- sort(list.files(bench, "[.]meta$", full.names = TRUE))
   vapply(files, function(file) {
     meta <- read_part_meta(file)
-    paste0("- ", sub("[.]meta$", "", basename(file)), ": commit ", meta$commit, "; ", meta$date, "; ", meta$processor, ", ", meta$cpus, " CPUs, ",
-           meta$kernel, ", load ", meta$load, " at the start; ", meta$form)
+    paste0("- ", sub("[.]meta$", "", basename(file)), ": commit ", meta$commit, "; ", meta$date, "; ", meta$processor, ", ",
+           meta$cpus, " CPUs, ", meta$kernel, ", load ", meta$load, " at the start; ", meta$form)
   }, "", USE.NAMES = FALSE)
 }
 
@@ -373,13 +385,14 @@ provenance_markdown <- function(bench) {
 bench_page <- function(figures, instructions, cpu, subject, bench) {
   judged <- figures[nzchar(figures$target), , drop = FALSE]
   count <- function(pattern) sum(grepl(pattern, judged$verdict))
-  c(paste0("Of ", nrow(judged), " targets ", count("^met"), " are met, ", count("^missed"), " missed, ", count("^not measured"),
-           " not measured. Ratios are paired by launch, ", subject, " to the rival; intervals are 95 %; n is launches (pairs, of the",
-           " cell with the fewest), and 1 for counts, which have no noise. A mean over kernels weighs each kernel alike."), "",
+  c(paste0("Of ", nrow(judged), " targets ", count("^met"), " are met, ", count("^missed"), " missed, ",
+           count("^not measured"), " not measured. Ratios are paired by launch, ", subject, " to the rival, and the best",
+           " rival is the one that it compares worst with; intervals are 95 %; n is launches (of the cell with the fewest),",
+           " and 1 for counts, which have no noise. A mean over kernels weighs each kernel alike."), "",
     figures_markdown(figures),
     if (!is.null(instructions)) c("", "Instructions a pair of malloc and free, loop and PLT included, by size:", "",
                                   instructions_markdown(instructions, subject)),
-    if (!is.null(cpu)) c("", paste0("CPU time an op, gross, and its ratio to the best rival of the cell; `null` is the loop alone:"), "",
+    if (!is.null(cpu)) c("", "CPU time an op, gross, and its ratio to the best rival of the cell; `null` is the loop alone:", "",
                          cpu_markdown(cpu, subject)),
     "", "From:", "", provenance_markdown(bench))
 }
