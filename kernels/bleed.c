@@ -8,14 +8,15 @@
  * other objects live on. (P. Larson and M. Krishnan, Memory allocation for long-running server applications, ISMM 1998,
  * is the pattern with a share of all.)
  *
- * Work per op: one random number, one free, one malloc, a tag read and a tag written, 12 bytes of bookkeeping, and
- * 1/generation of a thread's life (thread_churn; --no-alloc has it too). A generation also ends where a run does.
+ * Work per op: one random number, one free, one malloc, with touch a tag read and a tag written, 12 bytes of bookkeeping,
+ * and 1/generation of a thread's life (thread_churn; --no-alloc has it too). A generation also ends where a run does.
  */
 #include <string.h>
 
 #include "kernel.h"
 
 struct state {
+    bool     touch;
     uint64_t generation; /* ops of one */
     uint32_t window;     /* slots that one generation replaces */
     uint32_t first;      /* slot where the window of the next one begins */
@@ -27,7 +28,8 @@ struct state {
 static const struct param params[] = {
     { "live_blocks", PARAM_INT, "1000", "count", 1, 100000000, NULL, "objects that each worker keeps" },
     { "share", PARAM_INT, "50", "percent", 1, 100, NULL, "share of the objects that one generation replaces" },
-    { "generation", PARAM_INT, "2000", "count", 1, 1000000000, NULL, "ops of a thread before its successor takes over" },
+    { "generation", PARAM_INT, "2000", "count", 1, 1000000000, NULL, "ops of a thread before the next takes over" },
+    { "touch", PARAM_WORD, "line", "", 0, 0, "none|line", "stores to a fresh block: none, or to its first line" },
     { 0 },
 };
 
@@ -42,9 +44,10 @@ static uint64_t grain(void)
     return param_int("generation");
 }
 
+/* A touched block begins with a tag. */
 static uint64_t size_least(void)
 {
-    return sizeof(uint64_t);
+    return strcmp(param_word("touch"), "none") == 0 ? 1 : sizeof(uint64_t);
 }
 
 static inline uint64_t block_tag(const void *block)
@@ -54,13 +57,13 @@ static inline uint64_t block_tag(const void *block)
     return tag;
 }
 
-/* Stores of the tag: the first line of the block is touched. */
-static inline int block_place(struct ctx *c, uint64_t slot, void *block, uint32_t size, uint64_t tag)
+static inline int block_place(struct ctx *c, uint64_t slot, void *block, uint32_t size, bool touch, uint64_t tag)
 {
     c->live.block[slot] = block;
     if (__builtin_expect(block == NULL, 0))
         return ak_no_memory(size);
-    memcpy(block, &tag, sizeof tag);
+    if (touch)
+        memcpy(block, &tag, sizeof tag);
     c->live.size[slot] = size;
     return 0;
 }
@@ -71,6 +74,7 @@ static int generation(struct ctx *c, uint64_t ops)
     void *(*const allocate)(size_t) = c->malloc;
     void (*const release)(void *) = c->free;
     const uint32_t slots = (uint32_t)c->live.slots, first = s->first, window = s->window;
+    const bool touch = s->touch;
     struct rng rng = c->rng;
     uint64_t balance = 0;
 
@@ -78,9 +82,10 @@ static int generation(struct ctx *c, uint64_t ops)
         uint64_t draw = rng_next(&rng), slot = first + rng_below(draw, window);
         uint32_t size = c->size_table[draw & SIZE_TABLE_MASK];
         slot = slot < slots ? slot : slot - slots;
-        balance += draw - block_tag(c->live.block[slot]);
+        if (touch)
+            balance += draw - block_tag(c->live.block[slot]);
         release(c->live.block[slot]);
-        if (block_place(c, slot, allocate(size), size, draw) != 0)
+        if (block_place(c, slot, allocate(size), size, touch, draw) != 0)
             return 1;
     }
     c->rng = rng;
@@ -108,12 +113,13 @@ static int setup(struct ctx *c)
     struct state *s = c->priv;
     uint64_t window = c->live.slots * param_int("share") / 100;
 
+    s->touch = strcmp(param_word("touch"), "none") != 0;
     s->generation = param_int("generation");
     s->window = window ? (uint32_t)window : 1;
     for (uint64_t slot = 0; slot < c->live.slots; slot++) {
         uint64_t draw = rng_next(&c->rng);
         uint32_t size = c->size_table[draw & SIZE_TABLE_MASK];
-        if (block_place(c, slot, c->malloc(size), size, draw) != 0)
+        if (block_place(c, slot, c->malloc(size), size, s->touch, draw) != 0)
             return 1;
         s->balance += draw;
     }
@@ -129,7 +135,7 @@ static int verify(struct ctx *c)
         return ak_fail("%llu cycles were done, %llu asked for; of %llu generations %llu ended",
                        (unsigned long long)s->done, (unsigned long long)c->iters_done, (unsigned long long)s->born,
                        (unsigned long long)s->died);
-    if (c->no_alloc)
+    if (!s->touch || c->no_alloc)
         return 0;
     for (uint64_t slot = 0; slot < c->live.slots; slot++)
         live += block_tag(c->live.block[slot]);

@@ -1,15 +1,15 @@
 /*
  * fragment - a long-lived heap: keep 1 in k of what each phase allocates, while the sizes change from phase to phase.
  *
- * A phase fills (two mallocs an op until it has `blocks`), then thins (two blocks an op, in order of allocation: of each
- * `keep` one, chosen at random, lives on, and the kept block of `hold` phases ago is freed in its stead; the others are
- * freed). Phase p draws its sizes from the p-th of `phases` equal parts of the sorted sizes, smallest first, over and over:
- * what one phase freed fits the next one badly. Work per op: two mallocs with a tag written to each, or two frees with the
- * tag read; one malloc/free cycle on average.
+ * A phase fills (two mallocs an op until it has `blocks`), then thins (two blocks an op, in order of allocation: of
+ * each `keep` one, chosen at random, lives on, and the kept block of `hold` phases ago is freed in its stead; all others
+ * are freed). Phase p draws its sizes from the p-th of `phases` equal parts of the sorted sizes, smallest first, over and
+ * over: what one phase freed fits the next one badly. Work per op: two mallocs, with touch a tag written to each, or two
+ * frees with the tag read; one malloc/free cycle on average.
  *
  * The memory pass looks where a phase is full and where it is thinned, in turn (mem_idle_ms: after so long an idle time
- * with a little activity), so timeline.csv shows resident over live bytes. Metrics, at the full look with most usable bytes
- * (peak) and at the last thinned one (end):
+ * with a little activity), so timeline.csv shows resident over live bytes. Metrics, at the full look with most live
+ * bytes (peak) and at the last thinned one (end):
  *   internal_*_ratio   (usable - requested) / requested: what size classes round up
  *   external_*_ratio   (rss - baseline - usable) / usable: free blocks, pages not given back, and the allocator's books
  *   rss_over_live_*    (rss - baseline) / requested: both together; 1.05 is 5 % of fragmentation
@@ -21,10 +21,11 @@
 
 #define TABLE_ENTRIES (SIZE_TABLE_MASK + 1)
 
-/* A slot below `blocks` belongs to the phase at hand, in order of allocation; behind these lie `hold` rows of kept blocks, one
- * row a phase, one slot for each `keep` blocks. */
+/* A slot below `blocks` belongs to the phase at hand, in order of allocation; behind these lie `hold` rows of kept
+ * blocks, one row a phase, one slot for each `keep` blocks. */
 struct state {
     uint64_t blocks, keep, hold, phases, row;
+    bool     touch;
     uint64_t at;            /* op of the phase: below blocks / 2 it fills, from there on it thins */
     uint64_t phase;
     uint64_t kept;          /* slot that survives of the group being thinned */
@@ -39,6 +40,7 @@ static const struct param params[] = {
     { "keep", PARAM_INT, "10", "count", 1, 100000, NULL, "of so many blocks one outlives its phase" },
     { "hold", PARAM_INT, "8", "phases", 1, 1000, NULL, "how long it lives" },
     { "phases", PARAM_INT, "8", "count", 1, 256, NULL, "parts of the sizes, one a phase" },
+    { "touch", PARAM_WORD, "line", "", 0, 0, "none|line", "stores to a fresh block: none, or to its first line" },
     { 0 },
 };
 
@@ -71,9 +73,10 @@ static uint64_t step(const struct ctx *c)
     return s->at < half ? half - s->at : s->blocks - s->at;
 }
 
+/* A touched block begins with a tag. */
 static uint64_t size_least(void)
 {
-    return sizeof(uint64_t);
+    return strcmp(param_word("touch"), "none") == 0 ? 1 : sizeof(uint64_t);
 }
 
 /* Shell's sort: the C library's may allocate. */
@@ -96,6 +99,7 @@ static int setup(struct ctx *c)
     s->hold = param_int("hold");
     s->phases = param_int("phases");
     s->row = row_slots();
+    s->touch = strcmp(param_word("touch"), "none") != 0;
     memcpy(s->sorted, c->size_table, sizeof s->sorted);
     sort(s->sorted, TABLE_ENTRIES);
     return 0;
@@ -110,9 +114,11 @@ static inline int slot_fill(struct ctx *c, struct state *s, uint64_t slot)
 
     if (__builtin_expect(block == NULL, 0))
         return ak_no_memory(size);
-    memcpy(block, &draw, sizeof draw);
     c->live.size[slot] = size;
-    s->balance += draw;
+    if (s->touch) {
+        memcpy(block, &draw, sizeof draw);
+        s->balance += draw;
+    }
     return 0;
 }
 
@@ -125,7 +131,8 @@ static inline uint64_t block_tag(const void *block)
 
 static inline void slot_free(struct ctx *c, struct state *s, uint64_t slot)
 {
-    s->balance -= block_tag(c->live.block[slot]);
+    if (s->touch)
+        s->balance -= block_tag(c->live.block[slot]);
     c->free(c->live.block[slot]);
     c->live.block[slot] = NULL;
     s->live--;
@@ -192,11 +199,12 @@ static int verify(struct ctx *c)
     uint64_t sum = 0, live = 0;
 
     if (s->done != c->iters_done || s->done != s->phase * s->blocks + s->at)
-        return ak_fail("%llu ops were done, %llu asked for", (unsigned long long)s->done, (unsigned long long)c->iters_done);
+        return ak_fail("%llu ops were done, %llu asked for", (unsigned long long)s->done,
+                       (unsigned long long)c->iters_done);
     for (uint64_t slot = 0; slot < c->live.slots; slot++)
         if (c->live.block[slot] != NULL) {
             live++;
-            sum += block_tag(c->live.block[slot]);
+            sum += s->touch ? block_tag(c->live.block[slot]) : 0;
         }
     if (live != s->live || live != live_expected(s))
         return ak_fail("%llu blocks live, %llu were counted, expected %llu", (unsigned long long)live,

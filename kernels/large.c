@@ -1,15 +1,15 @@
 /*
  * large - blocks of 64 KiB to 1 GiB, touched and untouched, and how long freed memory takes to reach the system.
  *
- * pair: free each block at once. batch: allocate `batch` blocks, then free them, oldest first. Work per op: one malloc, one
- * free, and by `touch` nothing, a tag in the first line, a store to each page (the faults and the zeroing of pages that the
- * allocator took fresh from the system are then part of the op), or to every byte. Blocks are checked when they are
- * freed: the tag, and with page and all the last byte.
+ * pair: free each block at once. batch: allocate `batch` blocks, then free them, oldest first. Work per op: one
+ * malloc, one free, and by `touch` nothing, a tag in the first line, a store to each page (the faults and the zeroing of
+ * pages that the allocator took fresh from the system are then part of the op), or to every byte. Blocks are checked
+ * when they are freed: the tag, and with page and all the last byte.
  *
- * Metric return_ms: after the workers are gone the main thread allocates one block of the largest size, touches every page,
- * frees it, and looks every LOOK_MS, with a little activity before (ak_stir: 1000 blocks each of 64 B and 64 KiB), until
- * the resident size, less what was given back lazily, has fallen by nine tenths of the block. Not under --no-alloc, and
- * empty where `return_limit_ms` went by.
+ * Metric return_ms: after the workers are gone the main thread allocates one block of the largest size, touches every
+ * page, frees it, and looks at once and then every LOOK_MS, with a little activity before each look (ak_stir: 1000 blocks
+ * each of 64 B and 64 KiB), until the resident size, less what was given back lazily, has fallen by nine tenths of the
+ * block. The time of the free itself is in it. Not under --no-alloc; empty where `return_limit_ms` went by.
  */
 #include <stdio.h>
 #include <string.h>
@@ -32,13 +32,13 @@ struct state {
 
 static const struct param params[] = {
     { "batch", PARAM_INT, "8", "count", 1, BATCH_MAX, NULL, "blocks of a batch" },
-    { "touch", PARAM_WORD, "page", "", 0, 0, "none|line|page|all", "stores to a fresh block: none, its first line, a line a page, all" },
-    { "return_limit_ms", PARAM_INT, "100", "ms", 0, 600000, NULL, "how long to wait for freed memory to go back to the system" },
+    { "touch", PARAM_WORD, "page", "", 0, 0, "none|line|page|all", "stores: none, to the first line, each page, all" },
+    { "return_limit_ms", PARAM_INT, "100", "ms", 0, 600000, NULL, "how long freed memory may take to go back" },
     { 0 },
 };
 
-/* Live between a malloc and its free only: at a barrier all slots are empty, but for the blocks that verify leaves to the
- * harness's own check. */
+/* Live between a malloc and its free only: at a barrier all slots are empty, but for the blocks that verify leaves to
+ * the harness's own check. */
 static uint64_t live_slots(void)
 {
     return variant_is("batch") ? param_int("batch") : 1;
@@ -95,8 +95,10 @@ static int block_make(struct ctx *c, struct state *s, uint64_t slot)
     uint32_t size = c->size_table[draw & SIZE_TABLE_MASK];
     char *block = c->malloc(size);
 
-    if (__builtin_expect(block == NULL, 0))
-        return ak_no_memory(size);
+    if (__builtin_expect(block == NULL, 0)) {
+        ak_no_memory(size);
+        return 1;
+    }
     block_touch(c, block, size, s->touch, draw);
     s->issued += tag_sum(s->touch, draw);
     s->made++;

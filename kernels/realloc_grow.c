@@ -2,9 +2,9 @@
  * realloc_grow - blocks that grow by realloc: by one byte, by half, or to double their size.
  *
  * Each thread grows `blocks` blocks in turn, so that another one lies behind each (1: the heap's last block, which may
- * just be extended). A block begins with malloc of `start` bytes, grows by realloc until it has `end`, is freed, and begins
- * again. Work per op: one realloc, and by `touch` the check of the block's first word and its rewriting (line), or a store
- * to each page that is new as well (page: a block that is moved must then be copied, or remapped); besides 1/n of a malloc
+ * just be extended). A block begins with malloc of `start` bytes, grows by realloc until it has `end`, is freed, and
+ * begins again. Work per op: one realloc, and by `touch` the first word read, checked and written (line), or a store to
+ * each page that is new as well (page: a block that is moved must then be copied, or remapped); besides 1/n of a malloc
  * and a free, where n is the number of growths from start to end: 12 where 16 B double to 64 KiB.
  *
  * lat_* are of those mallocs; the reallocs are `realloc` in hist.csv and realloc_*_ns in metrics.csv.
@@ -16,8 +16,8 @@
 enum growth { GROWTH_BYTE, GROWTH_HALF, GROWTH_DOUBLE };
 enum touch { TOUCH_NONE, TOUCH_LINE, TOUCH_PAGE };
 
-/* What verification writes: a byte of each line and the last one. Thread 0 grows a block to `end`, the others to no more
- * than VERIFIED_MOST; checking a byte-wise growth to its end would take minutes, hence a limit on the lines read. */
+/* What verification writes: a byte of each line and the last one. Thread 0 grows a block to `end`, the others to no
+ * more than VERIFIED_MOST; checking a byte-wise growth to its end would take minutes, hence a limit on the lines read. */
 #define VERIFIED_MOST  (1u << 20)
 #define VERIFIED_LINES (1u << 25)
 
@@ -35,7 +35,7 @@ static const struct param params[] = {
     { "start", PARAM_SIZE, "16", "bytes", 8, 1u << 30, NULL, "size of a fresh block" },
     { "end", PARAM_SIZE, "64K", "bytes", 9, 1u << 30, NULL, "size at which a block is freed, above start" },
     { "blocks", PARAM_INT, "8", "count", 1, 4096, NULL, "blocks that each thread grows in turn" },
-    { "touch", PARAM_WORD, "line", "", 0, 0, "none|line|page", "stores: none, to the first line, to each new page too" },
+    { "touch", PARAM_WORD, "line", "", 0, 0, "none|line|page", "stores: none, to the first line, each new page too" },
     { 0 },
 };
 

@@ -1,22 +1,24 @@
 /*
  * thread_churn - what a thread's birth and death cost, and what they leave behind.
  *
- * Each op is one life: a thread is made, allocates `objects` blocks and writes a tag into each, and ends; variant free:
- * it frees them itself; variant leave: its parent frees them once it is gone. One thread lives at a time for each worker,
- * on the worker's CPU. Work per op: pthread_create and pthread_join on a stack that is used again (kernel.h, ak_thread:
- * one small calloc and free of the C library's among it, and four system calls), then for each object one malloc, one
- * store, one load and one free. Under --no-alloc the same lives with a stub: the threads alone.
+ * Each op is one life: a thread is made, allocates `objects` blocks, writes a tag into each, and ends; variant free:
+ * it frees them itself; variant leave: its parent frees them once it is gone. One thread lives at a time for each
+ * worker, on the worker's CPU. Work per op: pthread_create and pthread_join on a stack that is used again (kernel.h,
+ * ak_thread: one small calloc and free of the C library's are in it), then for each object one malloc, one free, and
+ * with touch a store and a load. Under --no-alloc the same lives with a stub: the threads alone.
  *
- * What the dead leave behind shows in rss_overhead_bytes and timeline.csv, since no block is live at a look; what is left
- * after --settle-ms in rss_end_bytes.
+ * What the dead leave behind shows in rss_overhead_bytes and timeline.csv, since no block is live at a look; what is
+ * left after --settle-ms in rss_end_bytes.
  */
+#include <string.h>
+
 #include "kernel.h"
 
 #define OBJECTS_MAX 65536
 
 struct state {
     uint64_t objects;
-    bool     leave;
+    bool     leave, touch;
     uint64_t lives, died;   /* counted by the parent, and by each thread at its end */
     uint64_t made, freed;
     uint64_t issued, found; /* sums of tags */
@@ -25,6 +27,7 @@ struct state {
 
 static const struct param params[] = {
     { "objects", PARAM_INT, "100", "count", 0, OBJECTS_MAX, NULL, "blocks that each thread allocates" },
+    { "touch", PARAM_WORD, "line", "", 0, 0, "none|line", "stores to a fresh block: none, or to its first line" },
     { 0 },
 };
 
@@ -45,18 +48,20 @@ static int setup(struct ctx *c)
     struct state *s = c->priv;
     s->objects = param_int("objects");
     s->leave = variant_is("leave");
+    s->touch = strcmp(param_word("touch"), "none") != 0;
     s->block = ak_map(s->objects * sizeof(void *));
     return 0;
 }
 
-/* The oldest first. The stub's blocks overlap, and their tags say nothing. */
+/* The oldest first. */
 static void blocks_free(struct ctx *c, struct state *s, uint64_t objects)
 {
     void (*const release)(void *) = c->free;
     uint64_t found = 0;
 
     for (uint64_t i = 0; i < objects; i++) {
-        found += *(volatile unsigned char *)s->block[i];
+        if (s->touch)
+            found += *(volatile unsigned char *)s->block[i];
         release(s->block[i]);
         s->block[i] = NULL;
     }
@@ -74,8 +79,10 @@ static int life(struct ctx *c, uint64_t objects)
         unsigned char *block = s->block[i] = allocate(c->size_table[draw & SIZE_TABLE_MASK]);
         if (__builtin_expect(block == NULL, 0))
             return ak_no_memory(c->size_table[draw & SIZE_TABLE_MASK]);
-        *(volatile unsigned char *)block = (unsigned char)draw;
-        issued += (unsigned char)draw;
+        if (s->touch) {
+            *(volatile unsigned char *)block = (unsigned char)draw;
+            issued += (unsigned char)draw;
+        }
     }
     s->issued += issued;
     s->made += objects;

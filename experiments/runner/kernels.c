@@ -103,7 +103,8 @@ bool kernel_description(struct arena *a, const char *text, size_t length, struct
     k->own_threads = json_is_true(json_object_get(json, "own_threads"));
     k->no_alloc = json_is_true(json_object_get(json, "no_alloc"));
     k->sizes = json_is_true(json_object_get(json, "sizes"));
-    if (!size_member(json, "size_min", 16, &k->size_min) || !size_member(json, "size_max", 65536, &k->size_max))
+    if (!size_member(json, "size_min", 16, &k->size_min) ||
+        !size_member(json, "size_max", 65536, &k->size_max))
         k->trouble = "a size_min or size_max that is no size";
     size_t i;
     json_t *param;

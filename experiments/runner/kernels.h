@@ -29,9 +29,9 @@ struct kernel_info {
     const char *what, *op;
     struct words variants; /* the first is the default; none: "" */
     uint64_t min_threads;
-    bool own_threads; /* takes its threads by itself */
-    bool no_alloc;    /* never calls the allocator under test */
-    bool sizes;       /* takes size_min, size_max, size_dist */
+    bool own_threads;            /* takes its threads by itself */
+    bool no_alloc;               /* never calls the allocator under test */
+    bool sizes;                  /* takes size_min, size_max, size_dist */
     uint64_t size_min, size_max; /* where a sweep gives none */
     struct kernel_param *param;
     size_t params;
