@@ -66,7 +66,7 @@ static bool block_is_live(const struct span *span, const void *pointer, bool our
 {
     if (ours ? !span_holds(span, pointer) : !span_cuts(span, pointer))
         return false;
-    return !block_shows_mark(span, pointer);
+    return !block_is_marked(span, pointer);
 }
 
 static TLFL_COLD void free_nothing(const void *pointer)
@@ -85,7 +85,7 @@ static TLFL_NOINLINE void free_small_other(struct span *span, struct block *bloc
         block_wrong(span, block, "free");
     if (ours) {
         tlfl__heap_own(heap, span);
-        if (span_push(span, block))
+        if (span_push(span, block, block_key(span, block)))
             tlfl__heap_event(heap, span);
         return;
     }
@@ -106,15 +106,19 @@ static TLFL_NOINLINE void free_other(void *pointer)
         free_small_other(span, pointer);
 }
 
-/* A pointer to a block of ours that shows its mark, or has just been put into its list and thereby
- * has run out the countdown of its span: the only moment at which `out` is 0 outside EMPTY, so that
- * it tells the two apart. Handing over the span would cost every free a move. */
+/* A pointer to a block of ours that shows half its mark, or has just been put into its list and
+ * thereby has run out the countdown of its span: the only moment at which `out` is 0 outside EMPTY,
+ * so that it tells the two apart. Handing over the span would cost every free a move. */
 static TLFL_NOINLINE void free_event(void *pointer)
 {
     struct heap *heap = tlfl__heap;
     struct span *span = heap_own(heap, pointer);
-    if (TLFL_UNLIKELY(span->out != 0))
-        block_wrong(span, pointer, "free");
+    if (TLFL_UNLIKELY(span->out != 0)) {
+        if (block_is_marked(span, pointer))
+            block_wrong(span, pointer, "free");
+        if (!span_push(span, pointer, block_key(span, pointer)))
+            return;
+    }
     tlfl__heap_event(heap, span);
 }
 
@@ -122,10 +126,11 @@ TLFL_INLINE void free_fast(void *pointer)
 {
     struct span *span = heap_own(tlfl__heap, pointer);
     struct block *block = pointer;
-    if (TLFL_UNLIKELY(!span_holds(span, pointer)))
-        free_other(pointer);
-    else if (TLFL_UNLIKELY(block_shows_mark(span, block)) || TLFL_UNLIKELY(span_push(span, block)))
-        free_event(pointer);
+    uintptr_t key = block_key(span, block);
+    if (TLFL_UNLIKELY(!span_holds(span, block)))
+        free_other(block);
+    else if (TLFL_UNLIKELY(block_shows_key(block, key)) || TLFL_UNLIKELY(span_push(span, block, key)))
+        free_event(block);
 }
 
 /* ---- all else ---- */
@@ -134,7 +139,7 @@ TLFL_INLINE void free_fast(void *pointer)
 static struct span *block_span(void *pointer, const char *call)
 {
     struct span *span = heap_own(tlfl__heap, pointer);
-    if (TLFL_LIKELY(span_holds(span, pointer)) && TLFL_LIKELY(!block_shows_mark(span, pointer)))
+    if (TLFL_LIKELY(span_holds(span, pointer)) && TLFL_LIKELY(!block_is_marked(span, pointer)))
         return span;
     span = map_find(pointer);
     if (TLFL_UNLIKELY(span == NULL))

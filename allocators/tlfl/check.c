@@ -21,7 +21,7 @@ static const char *check_list(const struct span *span, uint32_t *count)
         CHECK(offset % span->size == 0 && index < span->carved, "list: a carved block of the span");
         CHECK((seen[index / 64] >> index % 64 & 1) == 0, "list: no block twice");
         seen[index / 64] |= UINT64_C(1) << index % 64;
-        CHECK(block_shows_mark(span, block), "list: marked");
+        CHECK(block_is_marked(span, block), "list: marked");
     }
     return NULL;
 }

@@ -74,6 +74,7 @@ static struct span *huge_enter(char *base, size_t size)
     span->base = base;
     span->bytes = size;
     span->capacity = span->carved = 1;
+    span->run.granules = HUGE_GRANULES;
     span_set_state(span, SPAN_EMPTY);
     tlfl__map_set(base, 1, span);
     huge.bytes += size;

@@ -16,6 +16,9 @@
 #define HUGE_KEEP    8
 #define HUGE_IDLE_MS 200
 
+/* What a huge span has for the granules of its run, which it has none of: too many for any shelf. */
+#define HUGE_GRANULES (1u << 30)
+
 /* `size` bytes (up to PTRDIFF_MAX less a page) aligned to `align`, not yet live (span.h); NULL when
  * the OS refuses. */
 struct span *tlfl__huge_take(size_t size, size_t align);

@@ -102,6 +102,16 @@ void *tlfl__large_alloc(size_t size, size_t align, bool zero)
     return large_slow(size, align, zero);
 }
 
+static TLFL_NOINLINE void large_free_slow(struct heap *heap, struct span *span)
+{
+    if (span->kind == SPAN_HUGE) {
+        tlfl__huge_give(span);
+    } else {
+        tlfl__heap_release(heap, span);
+        tlfl__pool_tick();
+    }
+}
+
 void tlfl__large_free(struct span *span, void *block)
 {
     if (TLFL_UNLIKELY(block != span->base))
@@ -109,14 +119,11 @@ void tlfl__large_free(struct span *span, void *block)
     if (TLFL_UNLIKELY(atomic_exchange_explicit(&span->state, SPAN_EMPTY, memory_order_acq_rel) != SPAN_FULL))
         tlfl__fail("free", block, "block is free already");
     struct heap *heap = tlfl__heap;
-    if (TLFL_UNLIKELY(span->kind == SPAN_HUGE)) {
-        tlfl__huge_give(span);
-    } else if (TLFL_LIKELY(heap_keeps(heap, span))) {
+    if (TLFL_LIKELY(heap_keeps(heap, span))) { /* never a huge one, and no heap that is not live */
         shelf_put(&heap->large[span->class - CLASS_COUNT], span);
         heap_count_event(heap);
     } else {
-        tlfl__heap_release(heap, span);
-        tlfl__pool_tick();
+        large_free_slow(heap, span);
     }
 }
 

@@ -70,7 +70,7 @@ void tlfl__packed_carved(struct span *span, char *first, uint32_t count)
 static void lane_put(struct packed_lanes *lanes, unsigned class, struct block *block)
 {
     block->next = lanes->lane[class].free;
-    block_set_mark(&lanes->lane[class], block); /* for the malloc that takes it from there */
+    block_set_mark(block, block_key(&lanes->lane[class], block)); /* for the malloc that takes it from there */
     lanes->lane[class].free = block;
 }
 
@@ -93,7 +93,7 @@ static void lane_fill(struct heap *heap, struct packed_lanes *lanes, unsigned cl
             batch[fetched++] = block;
             taken++;
         } else if (own && gifts[class].count >= PACKED_HOLD) {
-            if (span_push(span, block))
+            if (span_push(span, block, block_key(span, block)))
                 tlfl__heap_event(heap, span);
             taken++;
         } else {

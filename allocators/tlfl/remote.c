@@ -56,7 +56,7 @@ void tlfl__remote_flush(struct heap *heap)
 void tlfl__remote_free(struct heap *from, struct span *span, struct block *block)
 {
     struct heap *to = span_owner(span);
-    block_set_mark(span, block);
+    block_set_mark(block, block_key(span, block));
     if (TLFL_UNLIKELY(heap_state(from) != HEAP_LIVE)) {
         remote_send(to, block, block);
         return;
@@ -99,7 +99,7 @@ bool tlfl__remote_drain(struct heap *heap)
                 continue;
             }
         }
-        if (span_push(span, block))
+        if (span_push(span, block, block_key(span, block)))
             tlfl__heap_event(heap, span);
     }
     return true;

@@ -78,7 +78,7 @@ bool tlfl__span_carve(struct span *span)
     for (uint32_t i = count; i-- > 0;) { /* downwards: the list then runs upwards */
         struct block *block = (struct block *)(first + (size_t)i * span->size);
         block->next = list;
-        block_set_mark(span, block);
+        block_set_mark(block, block_key(span, block));
         list = block;
     }
     span->free = list;

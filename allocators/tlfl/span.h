@@ -1,10 +1,9 @@
 /* span.h - a run of memory cut into blocks of one size.
  *
  * A block that is free holds a mark and a link in its first two words:
- *   mark   the address of its span plus its own. malloc takes it out again, and aborts if it is not
- *          there: something was written to a free block. A block that is being freed and shows its
- *          mark is free already, unless its user wrote just this value, which no user ever sees: so
- *          a match is looked at closer, and a mismatch costs two instructions. It lies in the word
+ *   mark   the address of its span plus its own, halves swapped. malloc takes it out again, and aborts
+ *          if it is not there: something was written to a free block. A block that is being freed and
+ *          shows its mark is free already, since no user ever sees that value. It lies in the word
  *          that a write past the block before reaches first
  *   next   the next free block of the same list, BLOCK_END at the end
  *
@@ -47,7 +46,10 @@
 struct heap;
 
 struct block {
-    uintptr_t mark;
+    union {
+        uint64_t mark;
+        uint32_t half[2];
+    };
     struct block *next;
 };
 
@@ -88,6 +90,7 @@ struct span {
     uint64_t idle_since;      /* HUGE, cached: ms */
 };
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the second half is the upper one");
 _Static_assert(sizeof(struct block) <= BLOCK_ALIGN, "the smallest block holds mark and link");
 _Static_assert(sizeof(struct span) == LINE_PAIR, "spans of different owners share no line");
 _Static_assert(offsetof(struct span, next) <= 64, "what malloc and free touch is one line");
@@ -122,35 +125,53 @@ TLFL_INLINE bool span_cuts(const struct span *span, const void *pointer)
 
 /* ---- marks; the variant `unchecked` does without ---- */
 
-TLFL_INLINE uintptr_t span_mark(const struct span *span, const void *block)
+/* The sum that a mark is made of. The barrier keeps the compiler from adding twice in free. */
+TLFL_INLINE uintptr_t block_key(const struct span *span, const struct block *block)
 {
-    return (uintptr_t)span + (uintptr_t)block;
+    uintptr_t key = (uintptr_t)span + (uintptr_t)block;
+    __asm__("" : "+r"(key));
+    return key;
 }
 
-TLFL_INLINE void block_set_mark(const struct span *span, struct block *block)
+TLFL_INLINE uint64_t key_mark(uint64_t key)
 {
-#ifndef TLFL_UNCHECKED
-    block->mark = span_mark(span, block);
-#else
-    (void)span, (void)block;
-#endif
+    return key << 32 | key >> 32;
 }
 
-TLFL_INLINE bool block_shows_mark(const struct span *span, const struct block *block)
+/* Looks at the half that tells blocks apart. It is the second one, because programs often write the
+ * first bytes of a block shortly before they free it: a load of eight bytes right after a store of
+ * one has to wait for the store to reach the cache. A match by chance, of 2^-32, is what
+ * block_is_marked is for. */
+TLFL_INLINE bool block_shows_key(const struct block *block, uintptr_t key)
 {
 #ifndef TLFL_UNCHECKED
-    return block->mark == span_mark(span, block);
+    return block->half[1] == (uint32_t)key;
 #else
-    (void)span, (void)block;
+    (void)block, (void)key;
     return false;
 #endif
+}
+
+TLFL_INLINE void block_set_mark(struct block *block, uintptr_t key)
+{
+#ifndef TLFL_UNCHECKED
+    block->mark = key_mark(key);
+#else
+    (void)block, (void)key;
+#endif
+}
+
+TLFL_INLINE bool block_is_marked(const struct span *span, const struct block *block)
+{
+    uintptr_t key = block_key(span, block);
+    return block_shows_key(block, key) && block->mark == key_mark(key);
 }
 
 /* True if the mark was there. It never is at the end of a list, so that malloc needs no further test. */
 TLFL_INLINE bool block_take_mark(const struct span *span, struct block *block)
 {
 #ifndef TLFL_UNCHECKED
-    if (TLFL_UNLIKELY(block->mark != span_mark(span, block)))
+    if (TLFL_UNLIKELY(block->mark != key_mark((uintptr_t)span + (uintptr_t)block)))
         return false;
     block->mark = 0;
     return true;
@@ -173,10 +194,10 @@ TLFL_INLINE void *span_pop(struct span *span)
 }
 
 /* Puts a block into the list; true when the owner has to call tlfl__heap_event. */
-TLFL_INLINE bool span_push(struct span *span, struct block *block)
+TLFL_INLINE bool span_push(struct span *span, struct block *block, uintptr_t key)
 {
     block->next = span->free;
-    block_set_mark(span, block);
+    block_set_mark(block, key);
     span->free = block;
     return --span->out == 0;
 }

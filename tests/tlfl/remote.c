@@ -134,7 +134,7 @@ static void test_idle(void)
     struct block *late = own[0];
     struct span *late_span = map_find(late);
     good = atomic_load(&late_span->owner) == mine;
-    late->mark = span_mark(late_span, late);
+    block_set_mark(late, block_key(late_span, late));
     late->next = NULL;
     atomic_store(&heap->remote, late);
     good &= !remote_pending(mine);
