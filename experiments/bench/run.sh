@@ -30,23 +30,27 @@ done
 # A form's size: ops of the counted loops, launches of a trivial program, rounds and ops of the scaling, preset of sweeps.
 case $form in
   tiny) ops=512 launches=8 rounds=2 scaling_ops=20000 preset=smoke ;;
-  short) ops=2560 launches=100 rounds=6 scaling_ops=200000 preset=quick ;;
+  short) ops=5120 launches=100 rounds=6 scaling_ops=200000 preset=quick ;;
   full) ops=20480 launches=400 rounds=12 scaling_ops=2000000 preset=paper ;;
 esac
 export BENCH_FORM="$form"
 
-# The rivals that Debian 12 ships; $RELEASE names others, for a shorter run.
+# The rivals that Debian 12 ships, and those of `make peers`; $RELEASE and $PEERS name others, for a shorter run.
 release=${RELEASE:-"glibc jemalloc mimalloc tcmalloc tbbmalloc"}
+peers=${PEERS-"mimalloc-sid mimalloc-sid-nothp"}
 
-# sweep NAME: one sweep by ak. The subject and further rivals take part by --allocators; without, the sweep's own list does.
+# sweep NAME: one sweep by ak, which skips those of its own list that are not here. With another subject or further
+# rivals the list is ours, and what it names must be here.
 sweep() {
   set -- "$1" "$here/$1.sweep"
   provenance "$1" ak run "$1.sweep" --preset "$preset"
-  if [ "$SUBJECT$RIVALS" = tlfl ]; then
+  if [ "$SUBJECT$RIVALS${RELEASE:-}" = tlfl ]; then
     "$ak" run "$2" --preset "$preset" --out "$out/$1"
   else
     # shellcheck disable=SC2086 # words
-    "$ak" run "$2" --preset "$preset" --out "$out/$1" --allocators "$(echo $release $RIVALS $SUBJECT | tr ' ' ',')"
+    list=$(allocators $release $peers | awk -F "$fs" '$2 !~ /^!/ { print $1 }')
+    # shellcheck disable=SC2086 # words
+    "$ak" run "$2" --preset "$preset" --out "$out/$1" --allocators "$(echo $list $RIVALS $SUBJECT | tr ' ' ',')"
   fi
 }
 
@@ -58,7 +62,7 @@ part() {
   say "$1 ($form)"
   # shellcheck disable=SC2086 # words
   case $1 in
-    instructions) OPS=${OPS:-$ops} "$here/instructions.sh" $SUBJECT tlfl-unchecked $release mimalloc-sid $RIVALS bump ;;
+    instructions) OPS=${OPS:-$ops} "$here/instructions.sh" $SUBJECT tlfl-unchecked $release $peers $RIVALS bump ;;
     trivial) LAUNCHES=${LAUNCHES:-$launches} "$here/trivial.sh" $SUBJECT $release $RIVALS ;;
     scaling) ROUNDS=${ROUNDS:-$rounds} OPS=${OPS:-$scaling_ops} "$here/scaling.sh" $SUBJECT $release $RIVALS ;;
     cpu | latency | sharing) sweep "$1" ;;

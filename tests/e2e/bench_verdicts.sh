@@ -20,7 +20,7 @@ void free(void *p) { idle(); __libc_free(p); }
 C
 "${CC:-gcc}" -O1 -fno-builtin -fPIC -shared "$dir/slow.c" -o "$dir/libslow.so" || exit 3
 
-slow() { SUBJECT=slow=$dir/libslow.so RELEASE="${RELEASE:-glibc}" "$bench/run.sh" --tiny "$@" > "$dir/said" 2>&1; }
+slow() { SUBJECT=slow=$dir/libslow.so RELEASE=glibc PEERS="" "$bench/run.sh" --tiny "$@" > "$dir/said" 2>&1; }
 # begins ID VERDICT: what figures.csv says of a figure
 begins() { grep "^$1," "$BENCH_OUT/figures.csv" | grep "^$1,\"\{0,1\}$2"; }
 
