@@ -31,5 +31,13 @@ false_active --threads 2 --writes 1 --ops 3000000
 false_passive --threads 2 --writes 1 --ops 3000000
 remote_free --threads 2 --ops 3000000
 remote_free --threads 2 --batch 64 --ops 3000000
+bleed --ops 5000000
+thread_churn --objects 0 --ops 3000
+thread_churn --objects 1000 --ops 3000
+realloc_grow --variant byte --ops 5000000
+realloc_grow --variant double --ops 5000000
+large --touch none --ops 5000000
+large --touch page --ops 10000
+fragment --ops 5000000
 skeleton --ops 5000000
 LIST

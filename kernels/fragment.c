@@ -226,8 +226,9 @@ static void teardown(struct ctx *c)
 
 static void ratios(const struct look *at, double baseline, const char *moment, const char *why)
 {
-    const char *unknown = why != NULL ? why : at->rss == 0 ? "the resident size cannot be read"
-                        : at->live == 0 ? "no such look: it needs the memory pass with mem_steps of 2 at least" : NULL;
+    const char *unknown = why != NULL ? why
+                        : at->live == 0 ? "no such look: it needs the memory pass with mem_steps of 2 at least"
+                        : at->rss == 0 ? "the resident size cannot be read" : NULL;
     const char *no_usable = unknown != NULL ? unknown : at->usable < at->live ? "no malloc_usable_size" : NULL;
     double rss = (double)at->rss - baseline, live = (double)at->live, usable = (double)at->usable;
     char name[48];

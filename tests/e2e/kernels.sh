@@ -59,8 +59,10 @@ for soname in libc libjemalloc.so.2 libmimalloc.so.2.0 libtcmalloc_minimal.so.4 
   for path in "$root"/kernels/*.c; do
     kernel=$(basename "$path" .c)
     [ "$kernel" = c2c ] && continue # by itself below: it calls no allocator
+    ops=3000
+    case $kernel in thread_churn | large) ops=100 ;; esac # a thread's life, faults of megabytes
     preload=$lib
-    check "$kernel under $soname" ok_row "$kernel" --threads 3 --ops 3000 --lat-ops 3000 --mem-steps 2 --expect "${lib:-libc}"
+    check "$kernel under $soname" ok_row "$kernel" --threads 3 --ops $ops --lat-ops $ops --mem-steps 2 --expect "${lib:-libc}"
     preload=
   done
 done

@@ -42,6 +42,12 @@ kernels/remote_free --threads 4 --ops 2000 --variant one_to_n --counters none
 kernels/remote_free --threads 4 --ops 2000 --variant n_to_one --counters none
 kernels/remote_free --threads 5 --ops 2000 --variant pairs --counters none
 kernels/churn --threads 3 --ops 2000 --counters perf
+kernels/bleed --threads 3 --ops 3000
+kernels/thread_churn --threads 3 --ops 30
+kernels/thread_churn --threads 3 --ops 30 --variant leave
+kernels/realloc_grow --threads 3 --ops 2000
+kernels/large --threads 3 --ops 60 --variant batch
+kernels/fragment --threads 3 --ops 6000 --blocks 500
 LIST
 echo "1..$count"
 exit $failed

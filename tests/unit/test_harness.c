@@ -390,6 +390,29 @@ static void accounts_grow_with_work(void **state)
     ak_unmap(memory, 64 * PAGE_BYTES);
 }
 
+/* Burns CPU time, and says how much by its own clock. */
+static void *burn(void *ns)
+{
+    struct timespec used = { 0, 0 };
+    while (used.tv_sec == 0 && used.tv_nsec < 20000000)
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    *(int64_t *)ns = (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+    return NULL;
+}
+
+static void the_process_accounts_for_threads_that_ended(void **state)
+{
+    pthread_t thread;
+    int64_t burnt = 0;
+    (void)state;
+    struct thread_account before = account_of_process();
+    assert_int_equal(pthread_create(&thread, NULL, burn, &burnt), 0);
+    pthread_join(thread, NULL);
+    struct thread_account used = account_difference(account_of_process(), before);
+    assert_true(burnt >= 20000000 && used.cpu_ns >= burnt);
+    assert_false(used.delay_known);
+}
+
 static void provenance_names_what_serves(void **state)
 {
     static struct provenance p;
@@ -397,6 +420,11 @@ static void provenance_names_what_serves(void **state)
     provenance_find(&p, "", "string:gnu_get_libc_version");
     assert_string_equal(p.trouble, "");
     assert_true(p.path[0] == '/');
+    assert_non_null(served.malloc);
+    assert_non_null(served.free);
+    assert_non_null(served.realloc);
+    assert_non_null(served.calloc);
+    assert_non_null(served.aligned_alloc);
     provenance_find(&p, "/nonexistent/libmalloc.so", "");
     assert_non_null(strstr(p.trouble, "expected /nonexistent/libmalloc.so"));
     assert_string_equal(p.version, "");
@@ -468,6 +496,113 @@ static void sampling_is_random_and_complete(void **state)
     assert_int_not_equal(mallocs, 10000);
 }
 
+static void *counted_realloc(void *p, size_t n)
+{
+    (void)p;
+    return counted_malloc(n);
+}
+
+static void *counted_calloc(size_t n, size_t size)
+{
+    return counted_malloc(n * size);
+}
+
+static void *counted_aligned_alloc(size_t align, size_t size)
+{
+    (void)align;
+    return counted_malloc(size);
+}
+
+/* Each call is made once, with a histogram of its own for realloc; what gives a fresh block counts as malloc. */
+static void the_whole_family_is_sampled(void **state)
+{
+    static struct hist hists[HIST_CALLS];
+    static struct sampler sampler;
+    (void)state;
+    clock_init();
+    served.realloc = counted_realloc;
+    served.calloc = counted_calloc;
+    served.aligned_alloc = counted_aligned_alloc;
+    sampler_init(&sampler, hists, 7, 1);
+    sampler_use(&sampler);
+    calls = 0;
+    for (unsigned i = 0; i < 400; i++) {
+        timed_realloc(NULL, 16);
+        timed_calloc(2, 8);
+        timed_aligned_alloc(64, 64);
+    }
+    assert_int_equal(calls, 1200);
+    assert_int_equal(hists[HIST_REALLOC].samples, 400);
+    assert_int_equal(hists[HIST_MALLOC].samples + hists[HIST_TOUCH].samples, 800);
+    assert_int_equal(hists[HIST_TOUCH].samples, 200);
+    assert_int_equal(hists[HIST_FREE].samples, 0);
+}
+
+/* Two threads that run one after the other for a worker share its gaps and histograms; a stranger's are its own. */
+static void *take_over(void *sampler)
+{
+    sampler_use(sampler);
+    for (unsigned i = 0; i < 100; i++)
+        timed_free(timed_malloc(16));
+    return NULL;
+}
+
+static void a_successor_goes_on_with_the_samples(void **state)
+{
+    static struct hist hists[HIST_CALLS], other_hists[HIST_CALLS];
+    static struct sampler sampler, other;
+    pthread_t thread;
+    (void)state;
+    served.malloc = counted_malloc;
+    served.free = counted_free;
+    sampler_init(&sampler, hists, 7, 1);
+    sampler_init(&other, other_hists, 7, 1);
+    sampler_use(&other);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, take_over, &sampler), 0);
+        pthread_join(thread, NULL);
+    }
+    assert_int_equal(hists[HIST_FREE].samples, 200);
+    assert_int_equal(other_hists[HIST_FREE].samples, 0);
+}
+
+static void stubs_stay_inside_their_pool(void **state)
+{
+    static _Alignas(4096) char pool[STUB_REACH + STUB_SPREAD + CACHE_LINE];
+    (void)state;
+    stub_init(pool);
+    for (size_t size = 1; size <= STUB_REACH; size = size * 3 / 2 + 1) {
+        char *blocks[] = { stub_malloc(size), stub_calloc(1, size), stub_realloc(pool, size), stub_aligned_alloc(64, size),
+                           stub_aligned_alloc(4096, size) };
+        for (unsigned i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+            assert_true(blocks[i] >= pool && blocks[i] + size <= pool + sizeof pool);
+        assert_int_equal((uintptr_t)blocks[3] % 64, 0);
+        assert_int_equal((uintptr_t)blocks[4] % 4096, 0);
+    }
+}
+
+/* ---- looks ---- */
+
+static void looks_are_those_of_the_timeline(void **state)
+{
+    static struct sample timeline[8];
+    struct look look;
+    (void)state;
+    assert_int_equal(parse("--mem-steps=3", NULL), 0);
+    launch.timeline = timeline;
+    launch.samples = 8;
+    launch.memory_first = 3;
+    launch.ran_memory = true;
+    timeline[4] = (struct sample){ .t_ns = 9, .resident = { .known = true, .rss = 700 }, .live = 30, .usable = 40 };
+    for (unsigned i = 0; i < 8; i++) {
+        assert_true(ak_look(i, &look));
+        assert_int_equal(look.memory_pass, i >= 3 && i < 6);
+    }
+    assert_false(ak_look(8, &look));
+    assert_true(ak_look(4, &look));
+    assert_true(look.t_ns == 9 && look.rss == 700 && look.live == 30 && look.usable == 40);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,9 +627,14 @@ int main(void)
         cmocka_unit_test(the_clock_advances_with_the_system_clock),
         cmocka_unit_test(resident_memory_follows_a_touch),
         cmocka_unit_test(accounts_grow_with_work),
+        cmocka_unit_test(the_process_accounts_for_threads_that_ended),
         cmocka_unit_test(provenance_names_what_serves),
         cmocka_unit_test(shared_lines_are_found_by_address),
         cmocka_unit_test(sampling_is_random_and_complete),
+        cmocka_unit_test(the_whole_family_is_sampled),
+        cmocka_unit_test(a_successor_goes_on_with_the_samples),
+        cmocka_unit_test(stubs_stay_inside_their_pool),
+        cmocka_unit_test(looks_are_those_of_the_timeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,27 @@ static void sizes(void **state)
         }
 }
 
+/* What a kernel has for its sizes where a sweep gives none. */
+static void sizes_of_the_kernel(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    fixture_kernel(x, "big",
+                   "\"sizes\": true, \"size_min\": \"64K\", \"size_max\": \"4M\", \"params\": []");
+    assert_true(fixture_plan(x, "kernel = big\nallocators = aa\n", "smoke", &s, &p));
+    assert_string_equal(block_option(p.block, "size_min"), "65536");
+    assert_string_equal(block_option(p.block, "size_max"), "4194304");
+    assert_true(fixture_plan(x, "kernel = big\nallocators = aa\nsize_max = 8M\n", "smoke", &s, &p));
+    assert_string_equal(block_option(p.block, "size_max"), "8388608");
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\n", "smoke", &s, &p));
+    assert_string_equal(block_option(p.block, "size_max"), "65536");
+    static const char bad[] = "{\"name\": \"k\", \"sizes\": true, \"size_min\": \"many\"}";
+    struct kernel_info k = {.name = "k"};
+    assert_false(kernel_description(&x->arena, bad, sizeof bad - 1, &k));
+    assert_has(k.trouble, "no size");
+}
+
 static void seeds(void **state)
 {
     struct fixture *x = *state;
@@ -259,6 +280,7 @@ int main(void)
         WITH(counts),
         WITH(work_is_a_union),
         WITH(sizes),
+        WITH(sizes_of_the_kernel),
         WITH(seeds),
         WITH(order),
         WITH(ids_are_stable),

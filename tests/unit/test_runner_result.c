@@ -74,7 +74,8 @@ static void good(void **state)
          "\"rss_overhead_bytes\": -5, \"steal_ratio\": 0.25, \"counters_reason\": \"a, b\\nc\"},"
          "\"metrics\": [{\"name\": \"param.x\", \"unit\": \"\", \"value\": \"w\", \"reason\": null},"
          "{\"name\": \"m\", \"unit\": \"ns\", \"value\": null, \"reason\": \"no, not here\"}],"
-         "\"hist\": [{\"call\": \"malloc\", \"buckets\": [[1, 1.01, 3]]}], \"timeline\": [[0, 1, 2, 3]],"
+         "\"hist\": [{\"call\": \"malloc\", \"buckets\": [[1, 1.01, 3]]},"
+         "{\"call\": \"realloc\", \"buckets\": [[2, 2.02, 4]]}], \"timeline\": [[0, 1, 2, 3]],"
          "\"matrix\": [{\"from_cpu\": 0, \"to_cpu\": 1, \"state\": \"modified\", \"ns\": 80.12345, "
          "\"distance\": \"l3\"}]}",
          "");
@@ -86,6 +87,7 @@ static void good(void **state)
     assert_string_equal(value(&l, "steal_ratio"), "0.250000");
     assert_string_equal(value(&l, "counters_reason"), "a, b c");
     assert_has(l.result.side[SIDE_HIST].data, ",malloc,1.000,1.010,3\n");
+    assert_has(l.result.side[SIDE_HIST].data, ",realloc,2.000,2.020,4\n");
     assert_has(l.result.side[SIDE_TIMELINE].data, ",0,1,2,3\n");
     assert_has(l.result.side[SIDE_METRICS].data, ",param.x,,w,\n");
     assert_has(l.result.side[SIDE_METRICS].data, ",m,ns,,\"no, not here\"\n");
