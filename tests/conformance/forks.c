@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #define FILL_BITS     15
 #define CHILD_SECONDS 20 /* a child that hangs is killed by its own alarm, and counts as failed */
@@ -133,6 +134,89 @@ static void test_concurrent(void)
     tap_ok(good, "4 threads fork at the same time");
 }
 
+/* Every thread forks children that fork again and start threads there. */
+static void *family_body(void *argument)
+{
+    bool good = true;
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(!child_life(0, 2));
+        good &= child > 0 && child_good(child);
+    }
+    return good ? &barrier : argument;
+}
+
+static void test_families(void)
+{
+    enum { THREADS = 6 };
+    pthread_t threads[THREADS];
+    bool good = true;
+    pthread_barrier_init(&barrier, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        good &= pthread_create(&threads[i], NULL, family_body, NULL) == 0;
+    for (int i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        good &= result != NULL;
+    }
+    tap_ok(good, "%d threads fork children of children that start threads", THREADS);
+}
+
+/* ---- what fork costs ---- */
+
+static void *hold_body(void *argument)
+{
+    free(malloc(100)); /* a thread the allocator knows */
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return argument;
+}
+
+/* Microseconds for fork and wait, the least of some, while `count` threads wait; 0 when a child was not good. */
+static double fork_us(unsigned count)
+{
+    enum { MOST = 64, TRIES = 10 };
+    pthread_t threads[MOST];
+    double least = 0;
+    bool good = true;
+    pthread_barrier_init(&barrier, NULL, count + 1);
+    for (unsigned i = 0; i < count; i++)
+        if (pthread_create(&threads[i], NULL, hold_body, NULL) != 0)
+            _exit(1);
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < TRIES; i++) {
+        struct timespec start, end;
+        clock_gettime(CLOCK_MONOTONIC, &start);
+        pid_t child = fork();
+        if (child == 0) {
+            free(malloc(100));
+            _exit(0);
+        }
+        good &= child > 0 && child_good(child);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        double us = (double)(end.tv_sec - start.tv_sec) * 1e6 + (double)(end.tv_nsec - start.tv_nsec) / 1e3;
+        least = least == 0 || us < least ? us : least;
+    }
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    return good ? least : 0;
+}
+
+static void test_latency(void)
+{
+    const unsigned counts[] = {0, 1, 4, 16, 64};
+    bool good = true;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        double us = fork_us(counts[i]);
+        good &= us > 0;
+        tap_note("fork and wait with %u other threads: %.0f us", counts[i], us);
+    }
+    tap_ok(good, "fork beside up to 64 threads that sleep");
+}
+
 /* Handlers of the program that allocate; those registered first run while ours hold the lock. */
 static atomic_int handler_calls;
 
@@ -166,6 +250,8 @@ int main(void)
     test_storm(3, 40);
     test_storm(16, 6);
     test_concurrent();
+    test_families();
+    test_latency();
     test_handlers();
     return tap_done();
 }

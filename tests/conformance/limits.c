@@ -2,19 +2,40 @@
 #include "tap.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Bytes of private writable memory, which RLIMIT_DATA counts: what a system without overcommit counts, too. */
+static size_t data_now(void)
+{
+    char text[4096];
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t got = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    if (file >= 0)
+        close(file);
+    text[got < 0 ? 0 : got] = '\0';
+    const char *line = strstr(text, "VmData:");
+    return line == NULL ? 0 : strtoul(line + strlen("VmData:"), NULL, 10) << 10;
+}
 
 /* Runs a body in a child that may only map `room` bytes more. */
-static bool with_room(size_t room, bool (*body)(size_t), size_t argument)
+static bool with_limit(int resource, size_t room, bool (*body)(size_t), size_t argument)
 {
     pid_t child = fork();
     if (child == 0) {
         alarm(30);
-        size_t now = memory_now(0);
+        size_t now = resource == RLIMIT_AS ? memory_now(0) : data_now();
         struct rlimit limit = {now + room, now + room};
-        _exit(setrlimit(RLIMIT_AS, &limit) != 0 || !body(argument));
+        _exit(now == 0 || setrlimit((__rlimit_resource_t)resource, &limit) != 0 || !body(argument));
     }
     return child > 0 && child_good(child);
+}
+
+static bool with_room(size_t room, bool (*body)(size_t), size_t argument)
+{
+    return with_limit(RLIMIT_AS, room, body, argument);
 }
 
 enum { ROOM = 96 << 20, MOST = 1 << 20 };
@@ -102,6 +123,89 @@ static void test_address_space(void)
            "RLIMIT_AS: the limit of these tests is in force");
 }
 
+static void test_data(void)
+{
+    const size_t sizes[] = {200, 30000, 1000000, 6000000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        tap_ok(
+            with_limit(RLIMIT_DATA, ROOM, exhaust_and_recover, sizes[i]),
+            "RLIMIT_DATA, as without overcommit: blocks of %zu bytes, NULL and ENOMEM, then all over again",
+            sizes[i]);
+    tap_ok(with_limit(RLIMIT_DATA, ROOM, refused_realloc, 1000000),
+           "RLIMIT_DATA: a refused realloc leaves the block");
+}
+
+/* ---- a memory cgroup ---- */
+
+#define CGROUP_ROOM ((size_t)96 << 20)
+
+static bool text_write(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
+    if (file >= 0)
+        close(file);
+    return good;
+}
+
+/* Makes a group of CGROUP_ROOM bytes, of either version of the interface; false where that is not allowed. */
+static bool cgroup_make(char *folder, size_t room)
+{
+    static const struct {
+        const char *root, *limit;
+    } kinds[] = {{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}};
+    char limit[32];
+    snprintf(limit, sizeof limit, "%zu", CGROUP_ROOM);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        snprintf(folder, room, "%s/alloc-kernels-%d", kinds[i].root, (int)getpid());
+        if (mkdir(folder, 0700) != 0)
+            continue;
+        if (text_write(folder, kinds[i].limit, limit)) {
+            text_write(folder, "memory.swap.max", "0");
+            return true;
+        }
+        rmdir(folder);
+    }
+    return false;
+}
+
+/* 48 MiB live at most, 600 MiB in total, of sizes that change. What is kept beyond that has to fit into as much again, else
+ * the system ends the process. */
+static bool cgroup_load(void)
+{
+    enum { LIVE = 48 << 20, PASSES = 12 };
+    const size_t sizes[] = {100, 5000, 700, 40000, 300000, 64, 2000000, 1500};
+    for (int pass = 0; pass < PASSES; pass++) {
+        size_t size = sizes[pass % 8], count = LIVE / size;
+        for (size_t i = 0; i < count; i++)
+            if ((held[i] = malloc(size)) != NULL)
+                memset(held[i], 1, size);
+        for (size_t i = 0; i < count; i++)
+            free(held[i]);
+    }
+    return true;
+}
+
+static void test_cgroup(void)
+{
+    char folder[200], number[16];
+    if (!cgroup_make(folder, sizeof folder)) {
+        tap_skip("memory cgroup", "making one is not permitted here");
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        snprintf(number, sizeof number, "%d", (int)getpid());
+        _exit(!text_write(folder, "cgroup.procs", number) || !cgroup_load());
+    }
+    bool good = child > 0 && child_good(child);
+    for (int tries = 0; rmdir(folder) != 0 && tries < 100; tries++)
+        nanosleep(&(struct timespec){0, 10000000}, NULL); /* the ended child is still accounted */
+    tap_ok(good, "48 MiB live of changing sizes in a memory cgroup of 96 MiB");
+}
+
 /* ---- huge blocks ---- */
 
 static void test_huge(void)
@@ -146,9 +250,30 @@ static void test_huge(void)
 
 /* ---- mappings ---- */
 
+static void *mapping_body(void *argument)
+{
+    enum { SLOTS = 3000, ROUNDS = 20000 };
+    static char *slots[4][SLOTS];
+    char **mine = slots[(uintptr_t)argument];
+    uint64_t seed = (uint64_t)(uintptr_t)argument + 1;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        char **slot = &mine[random_next(&seed) % SLOTS];
+        size_t size = random_size(&seed, round % 500 == 0 ? 24 : round % 20 == 0 ? 18 : 12);
+        if (round % 7 == 0) {
+            *slot = realloc(*slot, size);
+        } else {
+            free(*slot);
+            *slot = round % 11 == 0 ? aligned_alloc((size_t)64 << round % 12, size) : malloc(size);
+        }
+    }
+    for (int i = 0; i < SLOTS; i++)
+        free(mine[i]);
+    return NULL;
+}
+
 static void test_mappings(void)
 {
-    enum { MANY = 20000 };
+    enum { MANY = 20000, THREADS = 4 };
     uint64_t seed = 5;
     size_t before = mapping_count();
     for (int i = 0; i < MANY; i++)
@@ -160,12 +285,23 @@ static void test_mappings(void)
         free(held[i]);
     tap_ok(before != 0 && now < before + 1000,
            "20,000 blocks of up to 128 KiB, half freed: %zu mappings, before %zu", now, before);
+    pthread_t threads[THREADS];
+    for (uintptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, mapping_body, (void *)i) != 0)
+            _exit(1);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    now = mapping_count();
+    tap_ok(now < before + 1000, "four threads, sizes to 16 MiB, alignments to 128 KiB, realloc: %zu mappings",
+           now);
 }
 
 int main(void)
 {
     tap_start(100);
     test_address_space();
+    test_data();
+    test_cgroup();
     test_huge();
     test_mappings();
     return tap_done();

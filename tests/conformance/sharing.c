@@ -1,4 +1,5 @@
-/* Cache lines that hold live blocks of two threads: from the addresses alone, not timed. */
+/* Where blocks lie in the caches: lines that hold live blocks of two threads, and where large arrays start. From the
+ * addresses alone, not timed. */
 #include "tap.h"
 
 #include <pthread.h>
@@ -84,6 +85,30 @@ static size_t shared_blocks_fresh(size_t size)
     return count;
 }
 
+/* Large blocks of one size, as arrays that a program walks in lockstep. Where they start within a page decides which sets of
+ * the first cache they meet in; that is printed, since nothing is promised about it but the alignment. */
+static void test_arrays(size_t size)
+{
+    enum { ARRAYS = 16, PAGE = 4096 };
+    char *arrays[ARRAYS];
+    bool good = true;
+    unsigned starts = 0;
+    for (int i = 0; i < ARRAYS; i++) {
+        arrays[i] = malloc(size);
+        good &= arrays[i] != NULL && aligned_to(arrays[i], 16);
+        bool seen = false;
+        for (int k = 0; k < i; k++) {
+            good &= arrays[i] + size <= arrays[k] || arrays[k] + size <= arrays[i];
+            seen |= ((uintptr_t)arrays[i] % PAGE) / LINE == ((uintptr_t)arrays[k] % PAGE) / LINE;
+        }
+        starts += !seen;
+    }
+    for (int i = 0; i < ARRAYS; i++)
+        free(arrays[i]);
+    tap_note("%d arrays of %zu bytes start in %u of %d lines of a page", ARRAYS, size, starts, PAGE / LINE);
+    tap_ok(good, "%d arrays of %zu bytes lie apart", ARRAYS, size);
+}
+
 int main(void)
 {
     const size_t sizes[] = {8, 16, 32, 48, 64, 100};
@@ -101,5 +126,8 @@ int main(void)
             tap_ok(count > all / 10 && count <= all, "packed: %zu bytes: %zu of %zu blocks share a line",
                    sizes[i], count, all);
     }
+    const size_t large[] = {4096, 16384, 65536, 262144, 1 << 20, 8 << 20};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++)
+        test_arrays(large[i]);
     return tap_done();
 }
