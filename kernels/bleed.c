@@ -26,9 +26,9 @@ struct state {
 };
 
 static const struct param params[] = {
-    { "live_blocks", PARAM_INT, "1000", "count", 1, 100000000, NULL, "objects that each worker keeps" },
+    { "live_blocks", PARAM_INT, "2000", "count", 1, 100000000, NULL, "objects that each worker keeps" },
     { "share", PARAM_INT, "50", "percent", 1, 100, NULL, "share of the objects that one generation replaces" },
-    { "generation", PARAM_INT, "2000", "count", 1, 1000000000, NULL, "ops of a thread before the next takes over" },
+    { "generation", PARAM_INT, "4000", "count", 1, 1000000000, NULL, "ops of a thread before the next takes over" },
     { "touch", PARAM_WORD, "line", "", 0, 0, "none|line", "stores to a fresh block: none, or to its first line" },
     { 0 },
 };

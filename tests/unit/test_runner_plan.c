@@ -74,8 +74,7 @@ static void sizes_of_the_kernel(void **state)
     struct fixture *x = *state;
     struct sweep s;
     struct plan p;
-    fixture_kernel(x, "big",
-                   "\"sizes\": true, \"size_min\": \"64K\", \"size_max\": \"4M\", \"params\": []");
+    fixture_kernel(x, "big", "\"sizes\": true, \"size_min\": \"64K\", \"size_max\": \"4M\", \"params\": []");
     assert_true(fixture_plan(x, "kernel = big\nallocators = aa\n", "smoke", &s, &p));
     assert_string_equal(block_option(p.block, "size_min"), "65536");
     assert_string_equal(block_option(p.block, "size_max"), "4194304");
@@ -277,18 +276,9 @@ int main(void)
 {
 #define WITH(test) cmocka_unit_test_setup_teardown(test, fixture_open, fixture_close)
     const struct CMUnitTest tests[] = {
-        WITH(counts),
-        WITH(work_is_a_union),
-        WITH(sizes),
-        WITH(sizes_of_the_kernel),
-        WITH(seeds),
-        WITH(order),
-        WITH(ids_are_stable),
-        WITH(same_seed_same_text),
-        WITH(what_cannot_run),
-        WITH(own_threads),
-        WITH(told_again),
-        WITH(too_large),
+        WITH(counts),          WITH(work_is_a_union), WITH(sizes),          WITH(sizes_of_the_kernel),
+        WITH(seeds),           WITH(order),           WITH(ids_are_stable), WITH(same_seed_same_text),
+        WITH(what_cannot_run), WITH(own_threads),     WITH(told_again),     WITH(too_large),
     };
     return cmocka_run_group_tests_name("runner_plan", tests, NULL, NULL);
 }
