@@ -158,7 +158,7 @@ never_returned() {
   run large --size-max 128K --ops 3 --return-limit-ms 20 && grep '^return_ms  *- ms (not within 20 ms)' "$dir/row"
   code=$?
   preload=
-  return $code
+  return "$code"
 }
 check "large: an allocator that keeps it has no time, and a reason" never_returned
 check "large: no time with a stub" sh -c '"$1" --no-alloc --ops 5 | grep -q "^return_ms  *- ms (a stub served)"' sh "$build/kernels/large"
@@ -185,7 +185,7 @@ refused() {
   code=$?
   preload=
   echo "exit $code, $(column status), $(cat "$dir/err")"
-  [ $code -eq 1 ] && [ "$(column status)" = "$want" ]
+  [ "$code" -eq 1 ] && [ "$(column status)" = "$want" ]
 }
 fixture() { ${CC:-gcc} -shared -fPIC -O1 -fno-builtin -D"FAULT_$2" "$root/tests/e2e/fixtures/$1.c" -o "$dir/$2.so" 2> "$dir/said"; }
 
