@@ -2,16 +2,17 @@
 # calibrate.sh [ALLOCATOR | NAME=LIBRARY...]: what each allocator catches of the misuse programs.
 #
 # Prints a table by category, writes every outcome to $BUILD/misuse/calibration.csv and both tables into docs/misuse.md,
-# between its two marks. Allocators are names of the registry; one that is not installed is named and left out.
+# between its two marks. Allocators are names of the registry, or tcmalloc-debug, scudo and asan: tools for finding bugs,
+# which show that a case can be stopped. One that is not installed is named and left out.
 set -u
 
 cd "$(dirname "$0")/../.." || exit 3
 BUILD=${BUILD:-build}
-RUNS=${RUNS:-3}
+RUNS=${RUNS:-5}
 out=$BUILD/misuse
 doc=docs/misuse.md
 mkdir -p "$out" || exit 3
-[ $# -gt 0 ] || set -- glibc jemalloc mimalloc tcmalloc tbbmalloc tlfl tlfl-hardened
+[ $# -gt 0 ] || set -- glibc jemalloc mimalloc tcmalloc tbbmalloc tlfl tlfl-hardened tcmalloc-debug scudo asan
 
 "$BUILD/bin/ak" list allocators --json > "$out/allocators.json" || exit 3
 # of NAME FIELD: from the registry
@@ -25,6 +26,9 @@ for allocator; do
   case $allocator in
     *=*) library=${allocator#*=} version= ;;
     glibc) library= ;;
+    tcmalloc-debug) library=$(of tcmalloc path | sed 's/\.so.*/_debug.so.4/') ;;
+    scudo) library=$(clang -print-file-name="libclang_rt.scudo_standalone-$(uname -m).so" 2> /dev/null) ;;
+    asan) library=$(gcc -print-file-name=libasan.so) ;;
     *) library=$(of "$name" path) ;;
   esac
   [ -n "$library" ] || [ "$name" = glibc ] || library=$BUILD/lib/lib$name.so

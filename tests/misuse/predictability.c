@@ -270,9 +270,9 @@ static enum end forge_header(const struct misuse *m)
 {
     enum { HEADER = 16 };
     char header[HEADER];
-    char *large = do_malloc(m->length), *gap = do_malloc(m->length);
+    char *below = do_malloc(m->length), *large = do_malloc(m->length);
+    do_memset(below, 0, m->length);
     do_memset(large, 0, m->length);
-    do_memset(gap, 0, m->length);
     row_make(m->size);
     char *small = row[row_count / 2];
     bad_copy(header, large - HEADER, HEADER);

@@ -74,7 +74,7 @@ static enum end at_first(const struct misuse *m)
 const struct misuse misuses[] = {
     {"missed", plain, 0, END_MISSED, 0, "", "the damage was found"},
     {"missed_said", said, 0, END_MISSED, 0, "", "a line, but the damage was found"},
-    {"missed_once", at_first, 0, 0, 0, "", "caught in one run of several"},
+    {"missed_once", at_first, 0, 0, 0, "", "caught in one run of two"},
     {"harmless", plain, 0, END_HARMLESS, 0, "", "no damage was found"},
     {"caught_went_on", said, 0, END_HARMLESS, 0, "", "a line, and no damage was found"},
     {"caught_prevented", plain, 0, END_PREVENTED, 0, "", "the hazard is absent"},

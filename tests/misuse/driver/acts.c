@@ -257,7 +257,9 @@ void churn(size_t size)
 
 /* ---- secrets ---- */
 
-#define SECRET_RUN 3 /* words in a row: fewer may be a register that was saved */
+#define SECRET_RUN     3         /* words in a row: fewer may be a register that was saved */
+#define SECRET_PAGES   (1 << 18) /* asked for at once */
+#define SECRET_MAPPING (1 << 24) /* pages; a mapping beyond is address space that a tool has set aside */
 
 static volatile uintptr_t secret_seed = (uintptr_t)0x1d872b41c3e5f697;
 
@@ -289,11 +291,18 @@ bool secret_in(const void *start, size_t length)
 /* Only pages that are resident: untouched ones need not be made. */
 static bool secret_in_mapping(char *start, char *end)
 {
+    static unsigned char resident[SECRET_PAGES];
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (; start < end; start += page) {
-        unsigned char resident;
-        if (mincore(start, page, &resident) == 0 && (resident & 1) != 0 && secret_in(start, page))
-            return true;
+    if ((size_t)(end - start) / page > SECRET_MAPPING)
+        return false;
+    while (start < end) {
+        size_t pages = (size_t)(end - start) / page;
+        pages = pages < SECRET_PAGES ? pages : SECRET_PAGES;
+        if (mincore(start, pages * page, resident) == 0)
+            for (size_t i = 0; i < pages; i++)
+                if ((resident[i] & 1) != 0 && secret_in(start + i * page, page))
+                    return true;
+        start += pages * page;
     }
     return false;
 }

@@ -15,11 +15,11 @@
 #include "misuse.h"
 
 #define SECONDS_MAX  20 /* of one process */
-#define RUNS_DEFAULT 3
+#define RUNS_DEFAULT 3  /* an odd number has no ties between two outcomes */
 #define DETAIL_MAX   160
 
-/* From worst to best. Of several runs the worst counts: what is caught by luck is not caught. */
-enum outcome { BROKEN, MISSED, CRASHED, HARMLESS, ABSENT, CAUGHT };
+/* From worst to best. Of several runs the most frequent outcome counts; of two, the worse. */
+enum outcome { BROKEN, MISSED, CRASHED, HARMLESS, ABSENT, CAUGHT, OUTCOMES };
 static const char *const outcome_names[] = {"broken", "missed", "crashed", "harmless", "absent", "caught"};
 
 static const struct misuse *case_find(const char *name)
@@ -38,9 +38,11 @@ static int case_here(const struct misuse *m)
     _exit(m->body(m)); /* no exit handlers on a heap that is broken */
 }
 
-/* The first line that was said, without what would break a table. */
+/* The first line that was said and is no rule, without what would break a table. */
 static void detail_clean(char *text)
 {
+    size_t rule = strspn(text, "=\n");
+    memmove(text, text + rule, strlen(text + rule) + 1);
     text[strcspn(text, "\n")] = '\0';
     for (; *text != '\0'; text++)
         if ((unsigned char)*text < ' ' || *text == '"' || *text == '|')
@@ -114,21 +116,21 @@ static enum outcome outcome_of(int status, char said[DETAIL_MAX])
 static void cases_run(const char *library, int runs)
 {
     for (const struct misuse *m = misuses; m->name != NULL; m++) {
-        enum outcome worst = CAUGHT;
-        char detail[DETAIL_MAX] = "";
-        int caught = 0;
+        char said[OUTCOMES][DETAIL_MAX];
+        int count[OUTCOMES] = {0}, most = 0;
         for (int i = 0; i < runs; i++) {
-            char said[DETAIL_MAX];
-            enum outcome now = outcome_of(case_run(m, library, said), said);
-            caught += now == CAUGHT;
-            if (i == 0 || now < worst) {
-                worst = now;
-                memcpy(detail, said, sizeof said);
-            }
+            char line[DETAIL_MAX];
+            enum outcome now = outcome_of(case_run(m, library, line), line);
+            memcpy(said[now], line, sizeof line);
+            count[now]++;
         }
-        if (worst != CAUGHT && caught > 0)
-            snprintf(detail, sizeof detail, "caught in %d of %d runs", caught, runs);
-        printf("%s\t%s\t%s\n", m->name, outcome_names[worst], detail);
+        for (int o = 1; o < OUTCOMES && count[BROKEN] == 0; o++)
+            if (count[o] > count[most])
+                most = o;
+        printf("%s\t%s\t%s", m->name, outcome_names[most], said[most]);
+        if (count[most] < runs)
+            printf(" (%d of %d runs)", count[most], runs);
+        putchar('\n');
         fflush(stdout);
     }
 }
