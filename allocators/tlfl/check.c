@@ -91,8 +91,7 @@ static const char *check_class(struct heap *heap, unsigned class, uint32_t *gran
 /* A shelf of small spans, or of large ones. */
 static const char *check_shelf(struct heap *heap, const struct shelf *shelf, bool small, uint32_t *granules)
 {
-    uint32_t count = 0;
-    for (struct span *span = shelf->head; span != NULL; span = span->next, count++) {
+    for (struct span *span = shelf->head; span != NULL; span = span->next) {
         CHECK(span_state(span) == SPAN_EMPTY, "shelf: EMPTY");
         const char *wrong = small ? tlfl__span_is_valid(heap, span) : NULL;
         if (wrong != NULL)
@@ -100,7 +99,6 @@ static const char *check_shelf(struct heap *heap, const struct shelf *shelf, boo
         CHECK(small || map_find(span->base) == span, "shelf: large spans stay in the map");
         *granules += span->run.granules;
     }
-    CHECK(shelf->count == count && shelf->low <= count, "shelf: count");
     return NULL;
 }
 
@@ -119,7 +117,9 @@ const char *tlfl__heap_is_valid(struct heap *heap)
     if (wrong != NULL)
         return wrong;
     CHECK(heap->granules >= listed + empty, "granules");
-    CHECK(heap->room == (int32_t)(HEAP_KEEP + heap->taken + heap->taken_before - empty - large), "room");
+    int32_t peak = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
+    CHECK(heap->used >= (int32_t)(heap->granules - empty) && heap->used <= heap->peak, "used");
+    CHECK(heap->room == HEAP_KEEP + peak - heap->used - (int32_t)(empty + large), "room");
     return NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "huge.h"
 #include "lock.h"
 #include "map.h"
 #include "os.h"
@@ -119,6 +120,7 @@ void tlfl__heap_collect(struct heap *heap)
     for (struct span *next; span != NULL; span = next) {
         next = span->next;
         heap->granules -= span->run.granules;
+        heap_count_out(heap, span);
         tlfl__heap_disown(heap, span);
         tlfl__span_give(span);
     }
@@ -172,31 +174,37 @@ static void heap_put(struct heap *heap, struct shelf *shelf, struct span *span)
     if (TLFL_LIKELY(heap_keeps(heap, span))) {
         shelf_put(shelf, span);
     } else {
+        heap_count_out(heap, span);
         tlfl__heap_release(heap, span);
         tlfl__pool_tick();
     }
 }
 
-/* Gives up to `count` spans to the pool. */
-static bool heap_clear(struct heap *heap, struct shelf *shelf, uint32_t count)
+/* Gives spans to the pool until there is `room`, or none is left. */
+static bool heap_clear(struct heap *heap, struct shelf *shelf, int32_t room)
 {
     struct span *span;
     bool any = false;
-    for (; count > 0 && (span = shelf_take(shelf)) != NULL; count--, any = true) {
+    for (; heap->room < room && (span = shelf_take(shelf)) != NULL; any = true) {
         heap->room += (int32_t)span->run.granules;
         tlfl__heap_release(heap, span);
     }
     return any;
 }
 
-bool tlfl__heap_clear_shelves(struct heap *heap)
+static bool heap_clear_shelves(struct heap *heap, int32_t room)
 {
     bool any = false;
-    for (unsigned order = 0; order < CLASS_ORDERS; order++)
-        any |= heap_clear(heap, &heap->empty[order], UINT32_MAX);
-    for (unsigned class = 0; class < CLASS_LARGE_COUNT; class ++)
-        any |= heap_clear(heap, &heap->large[class], UINT32_MAX);
+    for (unsigned class = CLASS_LARGE_COUNT; class-- > 0;)
+        any |= heap_clear(heap, &heap->large[class], room);
+    for (unsigned order = CLASS_ORDERS; order-- > 0;)
+        any |= heap_clear(heap, &heap->empty[order], room);
     return any;
+}
+
+bool tlfl__heap_clear_shelves(struct heap *heap)
+{
+    return heap_clear_shelves(heap, INT32_MAX);
 }
 
 static struct span *heap_take_empty(struct heap *heap, unsigned class)
@@ -209,10 +217,25 @@ static struct span *heap_take_empty(struct heap *heap, unsigned class)
 
 /* ---- housekeeping ---- */
 
-static void heap_tick_shelf(struct heap *heap, struct shelf *shelf)
+void tlfl__heap_raise(struct heap *heap)
 {
-    heap_clear(heap, shelf, shelf->low);
-    shelf->low = shelf->count;
+    int32_t before = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
+    heap->peak = heap->used;
+    if (heap->used > before)
+        heap->room += heap->used - before;
+}
+
+/* A tick ends: the peak before the last one no longer counts. */
+static void heap_lower(struct heap *heap)
+{
+    int32_t lost = (int32_t)atomic_exchange_explicit(&heap->lost, 0, memory_order_relaxed);
+    heap->room += lost;
+    heap->used -= lost;
+    int32_t before = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
+    heap->room -= before - heap->peak; /* the next one starts at used, which is no higher */
+    heap->peak_before = heap->peak;
+    heap->peak = heap->used;
+    heap_clear_shelves(heap, 0);
 }
 
 TLFL_NOINLINE void tlfl__heap_tick(struct heap *heap)
@@ -224,17 +247,11 @@ TLFL_NOINLINE void tlfl__heap_tick(struct heap *heap)
     if (now - heap->ticked_ms < POOL_TICK_MS)
         return;
     heap->ticked_ms = now;
-    for (unsigned order = 0; order < CLASS_ORDERS; order++)
-        heap_tick_shelf(heap, &heap->empty[order]);
-    for (unsigned class = 0; class < CLASS_LARGE_COUNT; class ++)
-        heap_tick_shelf(heap, &heap->large[class]);
-    heap->room -= (int32_t)heap->taken_before;
-    heap->taken_before = heap->taken;
-    heap->taken = 0;
+    heap_lower(heap);
     tlfl__thread_sweep();
+    tlfl__huge_tick(now);
     tlfl__pool_tick();
 }
-
 
 void tlfl__heap_event(struct heap *heap, struct span *span)
 {
@@ -263,6 +280,7 @@ bool tlfl__heap_retire(struct heap *heap, unsigned class)
     uint32_t unused = tlfl__span_free_count(span);
     span->out = span->carved - unused;
     if (span->out == 0) {
+        heap_count_out(heap, span);
         tlfl__heap_release(heap, span);
         return true;
     }
@@ -297,7 +315,7 @@ static TLFL_NOINLINE struct span *heap_find_span(struct heap *heap, unsigned cla
     if (span == NULL && tlfl__heap_settle(heap)) /* refused: what other classes keep may do */
         span = heap_new_span(heap, class);
     if (span != NULL)
-        heap_count_new(heap, span);
+        heap_count_in(heap, span);
     return span;
 }
 

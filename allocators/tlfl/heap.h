@@ -14,12 +14,15 @@
  * Invariants: direct[i] == current[class_of(16 * i)]. current[c] is CURRENT or SPAN_NONE.
  * The spans in avail and empty are AVAIL and EMPTY, and owned by this heap. granules is the sum
  * over all small spans whose owner is this heap, listed or FULL, and of those in `stolen`.
- * room == HEAP_KEEP + taken + taken_before - the granules on the shelves.
  *
- * What a heap keeps. A span that becomes free goes to a shelf, and from there to the pool when the
- * heap keeps more than HEAP_KEEP granules and more than it took into use since the tick before
- * last: what a program has just shown to need again costs no lock, no fault and no carving, and a
- * phase that ends leaves little behind. At a tick, a shelf gives away what it did not need.
+ * What a heap keeps. A span that becomes free goes to a shelf, and the shelves together with what is
+ * in use never exceed by more than HEAP_KEEP what was in use at once since the tick before last; the
+ * rest goes to the pool. So a program that uses again what it has just freed pays for no lock, no
+ * page fault and no carving, and a phase that ends leaves nothing behind for longer than two ticks.
+ *   used   granules of spans in use that this heap took: small ones with live blocks or CURRENT, and
+ *          large ones, whoever frees them; what others freed is in `lost` until the next tick
+ *   room   HEAP_KEEP + the larger peak - used - granules on the shelves. Taking from a shelf and
+ *          putting back leaves it as it is
  *
  * own[] finds the span of a block that this thread may free by itself, in one load. It is a cache by
  * the low bits of the granule's number: what it has no room for goes by map.h. An entry is the
@@ -48,7 +51,7 @@ enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };
 
 #define HEAP_OWN      8192 /* entries: 512 MiB of address space without a conflict */
 #define HEAP_OUTBOXES 4
-#define HEAP_KEEP     16 /* granules on the shelves that need no demand: 1 MiB */
+#define HEAP_KEEP     32 /* granules: 2 MiB */
 #define HEAP_EVENTS   32 /* slow path entries between two looks at the clock; a power of two */
 
 struct heap {
@@ -58,8 +61,8 @@ struct heap {
     struct shelf empty[CLASS_ORDERS];      /* EMPTY small spans, by order */
     struct shelf large[CLASS_LARGE_COUNT]; /* free large spans, by class */
     uint32_t granules;                     /* in all small spans owned */
-    int32_t room;                          /* granules that may still go to the shelves */
-    uint32_t taken, taken_before;          /* granules taken into use since the last tick, and before it */
+    int32_t used, room;                    /* see above */
+    int32_t peak, peak_before;             /* of used, since the last tick and between the two before */
     uint32_t events, refills;              /* slow path entries of free and of malloc, for the tick */
     uint32_t node;                         /* NUMA node that its memory comes from */
     uint64_t ticked_ms;
@@ -72,6 +75,7 @@ struct heap {
     /* Written by any thread, and so on lines of their own. */
     alignas(LINE_PAIR) struct block *_Atomic remote; /* freed by others; see remote.h */
     _Atomic uint32_t posts;                          /* arrivals since the last drain, about */
+    _Atomic uint32_t lost;                           /* granules of its large spans that others freed */
     _Atomic uint8_t state;                           /* enum heap_state */
     struct span *_Atomic stolen;                     /* STOLEN spans, through next; under the central lock */
 
@@ -132,6 +136,9 @@ void tlfl__heap_collect(struct heap *heap);
 /* Initialises a zeroed heap as one without spans. */
 void tlfl__heap_init(struct heap *heap);
 
+/* used has passed peak. */
+void tlfl__heap_raise(struct heap *heap);
+
 /* Counts a slow path entry of free. */
 TLFL_INLINE void heap_count_event(struct heap *heap)
 {
@@ -139,28 +146,35 @@ TLFL_INLINE void heap_count_event(struct heap *heap)
         tlfl__heap_tick(heap);
 }
 
-/* A span comes off a shelf to be used: that makes room for it and counts it as taken. */
+/* A span comes off a shelf to be used. */
 TLFL_INLINE void heap_count_taken(struct heap *heap, const struct span *span)
 {
-    heap->room += 2 * (int32_t)span->run.granules;
-    heap->taken += span->run.granules;
+    heap->used += (int32_t)span->run.granules;
+    if (TLFL_UNLIKELY(heap->used > heap->peak))
+        tlfl__heap_raise(heap);
 }
 
-/* Whether a span that has become free may go to a shelf; if so it takes its room. */
+/* Whether a span of the heap that has become free may go to a shelf; counts it as no longer in use
+ * if so. */
 TLFL_INLINE bool heap_keeps(struct heap *heap, const struct span *span)
 {
-    int32_t room = heap->room - (int32_t)span->run.granules;
-    if (TLFL_UNLIKELY(room < 0))
+    if (TLFL_UNLIKELY(heap->room < 0))
         return false;
-    heap->room = room;
+    heap->used -= (int32_t)span->run.granules;
     return true;
 }
 
-/* A span that came from elsewhere is taken into use. */
-TLFL_INLINE void heap_count_new(struct heap *heap, const struct span *span)
+/* A span that came from elsewhere is taken into use, and one that was in use leaves the heap. */
+TLFL_INLINE void heap_count_in(struct heap *heap, const struct span *span)
+{
+    heap->room -= (int32_t)span->run.granules;
+    heap_count_taken(heap, span);
+}
+
+TLFL_INLINE void heap_count_out(struct heap *heap, const struct span *span)
 {
     heap->room += (int32_t)span->run.granules;
-    heap->taken += span->run.granules;
+    heap->used -= (int32_t)span->run.granules;
 }
 
 TLFL_INLINE uint8_t heap_state(const struct heap *heap)

@@ -45,16 +45,37 @@ TLFL_INLINE struct span *large_from_shelf(struct heap *heap, unsigned class)
     return span;
 }
 
+/* What is resident already saves page faults and the lock, and is worth a block half as large again. */
+#define LARGE_BIGGER 2
+
+static struct span *large_from_bigger(struct heap *heap, unsigned class)
+{
+    struct span *span = NULL;
+    for (unsigned bigger = class + 1; span == NULL && bigger <= class + LARGE_BIGGER; bigger++)
+        if (bigger < CLASS_LARGE_COUNT)
+            span = large_from_shelf(heap, bigger);
+    return span;
+}
+
 static struct span *large_from_pool(unsigned class)
 {
     struct heap *heap = tlfl__thread_heap();
     if (heap == NULL)
         return large_new(class, 0);
-    struct span *span = large_new(class, heap->node);
+    struct span *span = large_from_bigger(heap, class);
+    if (span != NULL)
+        return span;
+    tlfl__central_enter();
+    if (tlfl__pool_dirty() < class_size(CLASS_COUNT + class) >> GRANULE_SHIFT) /* sooner than fresh pages */
+        tlfl__heap_clear_shelves(heap);
+    span = large_new(class, heap->node);
     if (span == NULL && tlfl__heap_settle(heap)) /* refused: what the heap keeps may do */
         span = large_new(class, heap->node);
-    if (span != NULL)
-        heap_count_new(heap, span);
+    tlfl__central_leave();
+    if (span != NULL) {
+        atomic_store_explicit(&span->owner, heap, memory_order_relaxed);
+        heap_count_in(heap, span);
+    }
     return span;
 }
 
@@ -106,10 +127,15 @@ static TLFL_NOINLINE void large_free_slow(struct heap *heap, struct span *span)
 {
     if (span->kind == SPAN_HUGE) {
         tlfl__huge_give(span);
-    } else {
-        tlfl__heap_release(heap, span);
-        tlfl__pool_tick();
+        return;
     }
+    struct heap *owner = span_owner(span);
+    if (owner == heap)
+        heap_count_out(heap, span);
+    else if (owner != NULL)
+        atomic_fetch_add_explicit(&owner->lost, span->run.granules, memory_order_relaxed);
+    tlfl__heap_release(heap, span);
+    tlfl__pool_tick();
 }
 
 void tlfl__large_free(struct span *span, void *block)
@@ -119,7 +145,7 @@ void tlfl__large_free(struct span *span, void *block)
     if (TLFL_UNLIKELY(atomic_exchange_explicit(&span->state, SPAN_EMPTY, memory_order_acq_rel) != SPAN_FULL))
         tlfl__fail("free", block, "block is free already");
     struct heap *heap = tlfl__heap;
-    if (TLFL_LIKELY(heap_keeps(heap, span))) { /* never a huge one, and no heap that is not live */
+    if (TLFL_LIKELY(span_owner(span) == heap) && TLFL_LIKELY(heap_keeps(heap, span))) { /* never a huge one */
         shelf_put(&heap->large[span->class - CLASS_COUNT], span);
         heap_count_event(heap);
     } else {

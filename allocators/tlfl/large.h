@@ -1,8 +1,8 @@
 /* large.h - blocks above CLASS_MAX that come from the pool.
  *
- * One span each, of one of the LARGE classes, aligned to a granule. A block that is freed goes to a
- * shelf of the heap that frees it, whoever allocated it, so that the next one of its class costs
- * neither a lock nor a page fault. What no class fits is huge.h's.
+ * One span each, of one of the LARGE classes, aligned to a granule. A block that the
+ * heap frees that took it goes to a shelf, so that the next one of its class costs neither a lock nor
+ * a page fault; one that another frees goes back to the pool. What no class fits is huge.h's.
  */
 #ifndef TLFL_LARGE_H
 #define TLFL_LARGE_H

@@ -1,7 +1,7 @@
 /* shelf.h - a stack of free spans of one kind that a heap keeps for itself, through span->next.
  *
  * The memory of a span on a shelf is as it was left: resident, and for small blocks still cut and
- * carved. `low` is the least count since the last tick: so many were not needed in the meantime.
+ * carved.
  */
 #ifndef TLFL_SHELF_H
 #define TLFL_SHELF_H
@@ -10,18 +10,14 @@
 
 struct shelf {
     struct span *head;
-    uint32_t count, low;
 };
 
 /* The span put last, or NULL. */
 TLFL_INLINE struct span *shelf_take(struct shelf *shelf)
 {
     struct span *span = shelf->head;
-    if (TLFL_LIKELY(span != NULL)) {
+    if (TLFL_LIKELY(span != NULL))
         shelf->head = span->next;
-        if (--shelf->count < shelf->low)
-            shelf->low = shelf->count;
-    }
     return span;
 }
 
@@ -29,7 +25,6 @@ TLFL_INLINE void shelf_put(struct shelf *shelf, struct span *span)
 {
     span->next = shelf->head;
     shelf->head = span;
-    shelf->count++;
 }
 
 #endif

@@ -33,8 +33,8 @@
  * alone, and there it grows with q. limit is the product of the last carved block plus 1, or 0
  * where no free is welcome. Exact for x below 2^48. (After Granlund and Montgomery's test for divisibility.)
  *
- * A LARGE span is one block out of the pool, a HUGE span one mapping of its own; they have no owner
- * and any thread may free them. state is FULL while the block is live, else EMPTY: whoever swaps it
+ * A LARGE span is one block out of the pool, a HUGE span one mapping of its own. Any thread may free
+ * them; owner is the heap that took a large one, or NULL. state is FULL while the block is live, else EMPTY: whoever swaps it
  * has the block.
  */
 #ifndef TLFL_SPAN_H
@@ -74,7 +74,7 @@ struct span {
     uint64_t magic, limit;                 /* see above */
     uint32_t out;                          /* frees until the next event; see above */
     uint32_t carved;                       /* blocks [0, carved) have been handed out before */
-    struct heap *_Atomic owner;            /* NULL: large or huge */
+    struct heap *_Atomic owner;            /* see above */
     uint32_t size;                         /* SMALL: usable bytes of a block */
     uint32_t wake;                         /* frees that turn FULL into AVAIL */
     uint32_t capacity;                     /* blocks that fit */

@@ -227,6 +227,7 @@ struct span *tlfl__thread_adopt(struct heap *heap, unsigned class)
         span = tlfl__heap_unshelve(from, class);
         if (span != NULL) {
             from->granules -= span->run.granules;
+            heap_count_out(from, span);
             tlfl__heap_disown(from, span);
             heap->granules += span->run.granules;
             tlfl__heap_own(heap, span);
