@@ -34,7 +34,7 @@ while [ $round -le "$rounds" ]; do
   for t in "$build"/tests/conformance/*; do
     [ -x "$t" ] && [ -f "$t" ] || continue
     for lib in "$build"/lib/libtlfl*.so; do
-      try "conformance round $round: ${t##*/} under ${lib##*/}" env LD_PRELOAD="$lib" "$t"
+      try "conformance round $round: ${t##*/} under ${lib##*/}" env CONFORMANCE_LONG=1 LD_PRELOAD="$lib" "$t"
     done
   done
   round=$((round + 1))

@@ -9,7 +9,7 @@
  *   arena     bytes of address space from the OS for spans; uordblks + fordblks, always
  *   uordblks  bytes of spans in use: live blocks, and free ones of the same span, which belong to a thread
  *   fordblks  bytes that no span uses
- *   hblkhd    bytes of huge blocks, which are mappings of their own
+ *   hblkhd    bytes of huge blocks, mappings of their own; freed ones that are kept for a while are in it
  *   keepcost  bytes that malloc_trim could give back at once: free and not purged yet
  *   ordblks   0, as the others: nothing here is counted that way, and a huge block is known by its bytes only
  *

@@ -100,23 +100,6 @@ __attribute__((format(printf, 2, 3))) static TAP_UNUSED bool tap_promise(bool go
     return true;
 }
 
-/* What tlfl is known not to do yet: a skip that says why. Once it does, the result is bad until this is a tap_promise. */
-__attribute__((format(printf, 3, 4))) static TAP_UNUSED void tap_expected(bool good, const char *why,
-                                                                          const char *name, ...)
-{
-    char text[400];
-    va_list list;
-    va_start(list, name);
-    vsnprintf(text, sizeof text, name, list);
-    va_end(list);
-    if (!allocator_is_tlfl())
-        tap_promise(good, "%s", text);
-    else if (good)
-        tap_ok(false, "%s: holds, and is still in the list of what does not", text);
-    else
-        tap_skip(text, why);
-}
-
 /* The tests of promises that only tlfl makes: true where they apply, else says so as a skip. */
 static TAP_UNUSED bool tap_tlfl(const char *name)
 {
