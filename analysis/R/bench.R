@@ -218,9 +218,11 @@ bench_cpu <- function(rows, subject, targets) {
                                        rows_reason(rows, peer))))
   }
   for (rival in c("jemalloc", "glibc")) {
-    figure <- paste("peak resident memory less baseline, geometric mean, to", rival)
-    lines <- c(lines, list(figure_line(paste0("rss.", rival), figure,
-                                       geometric_mean(cell_ratios(work, subject, rival, "rss_added")), "x", targets,
+    cells <- cell_ratios(work, subject, rival, "rss_added")
+    left_out <- length(unique(bench_cells(work))) - NROW(cells)
+    figure <- paste0("peak resident memory less baseline, geometric mean, to ", rival,
+                     if (left_out > 0) paste0(" (without ", plural(left_out, "cell"), " that added nothing)"))
+    lines <- c(lines, list(figure_line(paste0("rss.", rival), figure, geometric_mean(cells), "x", targets,
                                        rows_reason(rows, rival))))
   }
   do.call(rbind, lines)
