@@ -139,7 +139,7 @@ $(B)/tests/conformance/%: tests/conformance/%.c $(wildcard tests/conformance/*.h
 $(B)/tests/conformance/%: tests/conformance/%.cc $(wildcard tests/conformance/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
-	$(Q)$(CXX) -std=c++17 $(OPT) -Wall -Wextra -Werror -Wshadow $(SAN) -D_GNU_SOURCE $< -lpthread -ldl $(LDFLAGS) -o $@
+	$(Q)$(CXX) -std=c++17 -fsized-deallocation $(OPT) -Wall -Wextra -Werror -Wshadow $(SAN) -D_GNU_SOURCE $< -lpthread -ldl $(LDFLAGS) -o $@
 
 $(B)/tests/conformance/plugins/%.so: tests/conformance/plugins/%.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
