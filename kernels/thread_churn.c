@@ -7,8 +7,8 @@
  * ak_thread: one small calloc and free of the C library's are in it), then for each object one malloc, one free, and
  * with touch a store and a load. Under --no-alloc the same lives with a stub: the threads alone.
  *
- * What the dead leave behind shows in rss_overhead_bytes and timeline.csv, since no block is live at a look; what is
- * left after --settle-ms in rss_end_bytes.
+ * What the dead leave behind shows in rss_overhead_bytes and timeline.csv, since no block is live at a look. Metric
+ * left_per_life_bytes: resident bytes at the end (after --settle-ms) above the baseline, over all lives of the launch.
  */
 #include <string.h>
 
@@ -122,6 +122,21 @@ static int verify(struct ctx *c)
     return ak_verify_blocks(c, 0);
 }
 
+static void report(void)
+{
+    struct look baseline, look;
+    uint64_t lives = 0;
+    unsigned looks = 0;
+
+    ak_look(0, &baseline);
+    while (ak_look(looks, &look))
+        looks++;
+    for (uint64_t t = 0; t < param_int("threads"); t++)
+        lives += ((const struct state *)ak_ctx((unsigned)t)->priv)->lives;
+    ak_metric("left_per_life_bytes", "bytes", ((double)look.rss - (double)baseline.rss) / (double)lives,
+              look.rss == 0 ? "the resident size cannot be read" : NULL);
+}
+
 const struct kernel kernel = {
     .name = "thread_churn",
     .what = "create a thread, allocate, exit: what a birth and a death cost and leave behind",
@@ -138,4 +153,5 @@ const struct kernel kernel = {
     .setup = setup,
     .run = run,
     .verify = verify,
+    .report = report,
 };

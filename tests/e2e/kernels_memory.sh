@@ -149,6 +149,35 @@ check "fragment: a moment that was not looked at has no ratio, and says why" sh 
   "$1" --ops 5000 --blocks 1000 --mem-steps 1 | grep -E "^external_(peak|end)_ratio  *-  .no such look"' sh "$build/kernels/fragment"
 check "fragment: no ratios with a stub" sh -c '"$1" --no-alloc --ops 5000 | grep -q "^external_peak_ratio  *-  .a stub served"' sh "$build/kernels/fragment"
 
+idle_gives_back() { # jemalloc gives dirty pages back with time, and only when it is called
+  preload=$jemalloc
+  MALLOC_CONF=dirty_decay_ms:100,muzzy_decay_ms:0 run fragment --keep 10000 --ops 8000 --mem-steps 4
+  busy=$(metric rss_over_live_end)
+  MALLOC_CONF=dirty_decay_ms:100,muzzy_decay_ms:0 run fragment --keep 10000 --ops 8000 --mem-steps 4 --mem-idle-ms 700
+  idle=$(metric rss_over_live_end)
+  preload=
+  echo "resident over live bytes: $busy at once, $idle after an idle time"
+  awk -v busy="$busy" -v idle="$idle" 'BEGIN { exit !(idle > 0 && idle < busy / 2) }'
+}
+jemalloc=
+for d in /usr/lib/"$(uname -m)"-linux-gnu /usr/lib64 /usr/lib; do
+  [ -e "$d/libjemalloc.so.2" ] && jemalloc=$d/libjemalloc.so.2
+done
+if [ -n "$jemalloc" ]; then
+  check "fragment: an idle time before a look lets an allocator give memory back" idle_gives_back
+else
+  skip "fragment: an idle time before a look lets an allocator give memory back" "jemalloc is not installed"
+fi
+
+left_behind() {
+  run thread_churn --ops 100 --threads 2 && [ "$(metric left_per_life_bytes)" != - ] || return 1
+  # of each thread 25 lives are the warm-up, 100, 50 and 100 the timed passes, 16 the looks
+  awk '{ v[$1] = $2 } END {
+    lives = (v["rss_end_bytes"] - v["rss_baseline_bytes"]) / v["left_per_life_bytes"]
+    print lives " lives"; exit !(lives > 2 * 290 && lives < 2 * 292) }' "$dir/row"
+}
+check "thread_churn: what a life leaves behind" left_behind
+
 returned() { # the C library maps 64 MiB apart and unmaps them in free
   run large --size-dist fixed --size-min 64M --ops 2 --return-limit-ms 60000 && [ "$(metric return_ms)" != - ]
 }
