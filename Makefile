@@ -171,7 +171,7 @@ check: deps ## install what is missing, build, run every test (under 15 minutes 
 	@$(MAKE) --no-print-directory -j2 tests
 	@BUILD=$(B) CC=$(CC) tests/run.sh
 
-check-long: check ## the same, then the long campaigns
+check-long: deps-long check ## the same, then the long campaigns (installs the programs that they use)
 	@BUILD=$(B) CC=$(CC) tests/long.sh
 
 # ---- measure ---------------------------------------------------------------------------------
@@ -184,6 +184,10 @@ PIPELINE := paper sensitivity contention fastpath falseshare remote latency
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
 	@experiments/deps.sh
+
+.PHONY: deps-long
+deps-long: deps ## install what only make check-long needs: programs, compilers for other machines, emulators
+	@experiments/deps.sh --long
 
 .PHONY: reproduce
 reproduce: deps ## build, run the paper's sweeps, fit, plot, build paper/paper.pdf (PRESET=quick or paper)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # long.sh: the campaigns that take too long for `make check`: many deaths and resumptions of a run, the conformance tests
-# again and again, every kernel for long under every allocator. Prints TAP lines; the last line counts them.
+# again and again, every kernel for long under every allocator, real programs, other machines. Prints TAP lines; the last line counts them.
 set -u
 
 cd "$(dirname "$0")/.." || exit 3
@@ -12,6 +12,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT INT TERM
 passed=0
 failed=0
+skipped=0
 
 # try WHAT COMMAND...
 try() {
@@ -25,6 +26,24 @@ try() {
     echo "not ok - $what"
     tail -n 20 "$log" | sed 's/^/#   /'
   fi
+}
+
+# tap WHAT COMMAND...: a command that prints TAP itself; its lines are counted and shown.
+tap() {
+  what=$1
+  shift
+  "$@" > "$log" 2>&1
+  code=$?
+  sed "s/^\(not \)\{0,1\}ok [0-9]*/\1ok/; /^1\.\./d; s/^\(not ok\|ok\) - /&$what: /" "$log"
+  bad=$(grep -c '^not ok' "$log")
+  skips=$(grep -c '^ok.*# SKIP' "$log")
+  passed=$((passed + $(grep -c '^ok' "$log") - skips))
+  skipped=$((skipped + skips))
+  if ! grep -q '^1\.\.' "$log" || { [ $code -ne 0 ] && [ "$bad" -eq 0 ]; }; then
+    bad=$((bad + 1))
+    echo "not ok - $what: ended with status $code before its plan"
+  fi
+  failed=$((failed + bad))
 }
 
 try "a run that dies 100 times" env DEATHS=100 sh tests/e2e/runner_resume.sh
@@ -49,5 +68,17 @@ for lib in "" libjemalloc.so.2 libmimalloc.so.2.0 libtcmalloc_minimal.so.4 libtb
   done
 done
 
-echo "$passed passed, $failed failed, 0 skipped"
+# Real programs: all cases under tlfl and tlfl-hardened, the short ones under the variants that plant a cost.
+for lib in "$build"/lib/libtlfl*.so; do
+  size=
+  case $lib in
+    */libtlfl.so | */libtlfl-hardened.so) size=--long ;;
+  esac
+  # shellcheck disable=SC2086 # a word or nothing
+  tap "programs under $(basename "$lib" .so)" tests/programs/run.sh $size "$lib"
+done
+tap "other machines" tests/cross/run.sh
+tap "memory by node" tests/guest/run.sh --fetch
+
+echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: unit sanitized conformance misuse programs tlfl R e2e (all without arguments). What was skipped is listed with its
+# Groups: unit sanitized conformance misuse programs cross guest tlfl R e2e (all without arguments). What was skipped is listed with its
 # reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
@@ -80,11 +80,21 @@ misuse() {
   done
 }
 
-# Real programs, preloaded.
+# Real programs, preloaded. The long cases and the other variants are in long.sh, as are most of the next two.
 programs() {
-  for lib in "$build"/lib/libtlfl*.so; do
-    one "programs $(basename "$lib" .so)" tests/conformance/programs.sh "$lib"
+  for name in tlfl tlfl-hardened; do
+    [ ! -e "$build/lib/lib$name.so" ] || one "programs $name" tests/programs/run.sh "$build/lib/lib$name.so"
   done
+}
+
+# The conformance tests in 32 bits and in a static program, where their compilers are installed: no emulator is needed.
+cross() {
+  one "other machines" tests/cross/run.sh i386 musl
+}
+
+# Memory by node in an emulated machine, where all that it needs is there already.
+guest() {
+  one "memory by node" tests/guest/run.sh "$build/lib/libtlfl.so"
 }
 
 tlfl() {
@@ -103,11 +113,11 @@ e2e() {
   done
 }
 
-[ $# -gt 0 ] || set -- unit sanitized conformance misuse programs tlfl R e2e
+[ $# -gt 0 ] || set -- unit sanitized conformance misuse programs cross guest tlfl R e2e
 for group in "$@"; do
   case $group in
-    unit | sanitized | conformance | misuse | programs | tlfl | R | e2e) "$group" ;;
-    *) echo "run.sh: no group '$group'; there are unit sanitized conformance misuse programs tlfl R e2e" >&2; exit 2 ;;
+    unit | sanitized | conformance | misuse | programs | cross | guest | tlfl | R | e2e) "$group" ;;
+    *) echo "run.sh: no group '$group'; there are unit sanitized conformance misuse programs cross guest tlfl R e2e" >&2; exit 2 ;;
   esac
 done
 

@@ -18,14 +18,15 @@ void free_aligned_sized(void *pointer, size_t align, size_t size);
 
 extern char __executable_start; /* the linker's */
 
-#define NAMED(name) {#name, (void *)name}
+#define NAMED(name) #name, (void *)name
 
 static const struct {
     const char *name;
     void *at;
 } names[] = {
-    NAMED(malloc),       NAMED(free),      NAMED(pvalloc),    NAMED(malloc_trim),        NAMED(pthread_create),
-    NAMED(tlfl_version), NAMED(tlfl_stat), NAMED(free_sized), NAMED(free_aligned_sized),
+    {NAMED(malloc)},      {NAMED(free)},           {NAMED(pvalloc)},
+    {NAMED(malloc_trim)}, {NAMED(pthread_create)}, {NAMED(tlfl_version)},
+    {NAMED(tlfl_stat)},   {NAMED(free_sized)},     {NAMED(free_aligned_sized)},
 };
 
 void *dlsym(void *restrict handle, const char *restrict name)

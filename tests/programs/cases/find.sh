@@ -1,0 +1,5 @@
+#!/bin/sh
+# with xargs
+# needs: find xargs
+# size: short
+find "$TREE" -name '*.[ch]' | sort | xargs wc -c
