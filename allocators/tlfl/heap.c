@@ -11,9 +11,6 @@
 #include "remote.h"
 #include "thread.h"
 
-/* AVAIL spans that a refill compares. */
-#define HEAP_LOOKS 4
-
 /* clang-format off */
 const struct heap tlfl__heap_none = {
     .direct = {[0 ... CLASS_DIRECT - 1] = SPAN_NONE},
@@ -112,16 +109,18 @@ void tlfl__heap_release(struct heap *heap, struct span *span)
 
 void tlfl__heap_collect(struct heap *heap)
 {
-    if (TLFL_LIKELY(atomic_load_explicit(&heap->stolen, memory_order_relaxed) == NULL))
-        return;
     tlfl__central_enter();
     struct span *span = atomic_load_explicit(&heap->stolen, memory_order_relaxed);
     atomic_store_explicit(&heap->stolen, NULL, memory_order_relaxed);
     for (struct span *next; span != NULL; span = next) {
         next = span->next;
-        heap->granules -= span->run.granules;
-        heap_count_out(heap, span);
-        tlfl__heap_disown(heap, span);
+        heap->room += (int32_t)span->run.granules;
+        if (span_state(span) == SPAN_STOLEN)
+            heap->used -= (int32_t)span->run.granules; /* and not one of a shelf */
+        if (span->kind == SPAN_SMALL) {
+            heap->granules -= span->run.granules;
+            tlfl__heap_disown(heap, span);
+        }
         tlfl__span_give(span);
     }
     tlfl__central_leave();
@@ -149,14 +148,10 @@ static void heap_unlink(struct heap *heap, struct span *span)
 
 struct span *tlfl__heap_unshelve(struct heap *heap, unsigned class)
 {
-    struct span *best = heap->bin[class].avail, *span = best;
-    if (best == NULL)
-        return NULL;
-    for (int looks = 1; looks < HEAP_LOOKS && (span = span->next) != NULL; looks++)
-        if (span->out > best->out)
-            best = span;
-    heap_unlink(heap, best);
-    return best;
+    struct span *span = heap->bin[class].avail;
+    if (span != NULL)
+        heap_unlink(heap, span);
+    return span;
 }
 
 /* ---- the shelves ---- */
@@ -244,11 +239,13 @@ TLFL_NOINLINE void tlfl__heap_tick(struct heap *heap)
         return;
     tlfl__remote_flush(heap);
     uint64_t now = tlfl__os_ms();
-    if (now - heap->ticked_ms < POOL_TICK_MS)
+    if (now - heap_ticked(heap) < POOL_TICK_MS)
         return;
-    heap->ticked_ms = now;
+    atomic_store_explicit(&heap->ticked_ms, now, memory_order_relaxed);
+    if (heap_stolen(heap))
+        tlfl__heap_collect(heap);
     heap_lower(heap);
-    tlfl__thread_sweep();
+    tlfl__thread_sweep(now);
     tlfl__huge_tick(now);
     tlfl__pool_tick();
 }
@@ -256,8 +253,9 @@ TLFL_NOINLINE void tlfl__heap_tick(struct heap *heap)
 void tlfl__heap_event(struct heap *heap, struct span *span)
 {
     switch (span_state(span)) {
-    case SPAN_CURRENT:
+    case SPAN_CURRENT: /* a program that stays on the fast paths: the only time to look at the clock */
         span->out = span->capacity;
+        tlfl__heap_tick(heap);
         break;
     case SPAN_FULL:
         span->out = span->capacity - span->wake;
@@ -322,13 +320,14 @@ static TLFL_NOINLINE struct span *heap_find_span(struct heap *heap, unsigned cla
 /* What other threads have left for this one. */
 static TLFL_NOINLINE void heap_open_mail(struct heap *heap)
 {
-    tlfl__heap_collect(heap);
+    if (heap_stolen(heap))
+        tlfl__heap_collect(heap);
     tlfl__remote_drain(heap);
 }
 
 static bool heap_has_mail(const struct heap *heap)
 {
-    return remote_pending(heap) || atomic_load_explicit(&heap->stolen, memory_order_relaxed) != NULL;
+    return remote_pending(heap) || heap_stolen(heap);
 }
 
 void *tlfl__heap_refill(struct heap *heap, unsigned class)

@@ -65,7 +65,7 @@ struct heap {
     int32_t peak, peak_before;             /* of used, since the last tick and between the two before */
     uint32_t events, refills;              /* slow path entries of free and of malloc, for the tick */
     uint32_t node;                         /* NUMA node that its memory comes from */
-    uint64_t ticked_ms;
+    _Atomic uint64_t ticked_ms;            /* when the last tick was; others look at it */
     struct outbox outbox[HEAP_OUTBOXES];
     struct heap *next, *prev;   /* IDLE: neighbours in the list */
     struct heap *later;         /* the list of all heaps */
@@ -77,7 +77,7 @@ struct heap {
     _Atomic uint32_t posts;                          /* arrivals since the last drain, about */
     _Atomic uint32_t lost;                           /* granules of its large spans that others freed */
     _Atomic uint8_t state;                           /* enum heap_state */
-    struct span *_Atomic stolen;                     /* STOLEN spans, through next; under the central lock */
+    struct span *_Atomic stolen;                     /* spans taken from it, through next; under the central lock */
 
     alignas(LINE_PAIR) uintptr_t own[HEAP_OWN];
 };
@@ -123,7 +123,7 @@ void tlfl__heap_set_current(struct heap *heap, unsigned class, struct span *span
  * something can, to the pool if nothing of it is live. True in the last case. */
 bool tlfl__heap_retire(struct heap *heap, unsigned class);
 
-/* Takes the fullest of the first few AVAIL spans out of its bin; NULL when there is none. */
+/* Takes the span that became AVAIL last, probably the fullest, out of its bin; NULL when there is none. */
 struct span *tlfl__heap_unshelve(struct heap *heap, unsigned class);
 
 /* Enters a span in own[], and takes it out. */
@@ -135,6 +135,16 @@ void tlfl__heap_collect(struct heap *heap);
 
 /* Initialises a zeroed heap as one without spans. */
 void tlfl__heap_init(struct heap *heap);
+
+TLFL_INLINE bool heap_stolen(const struct heap *heap)
+{
+    return atomic_load_explicit(&heap->stolen, memory_order_relaxed) != NULL;
+}
+
+TLFL_INLINE uint64_t heap_ticked(const struct heap *heap)
+{
+    return atomic_load_explicit(&heap->ticked_ms, memory_order_relaxed);
+}
 
 /* used has passed peak. */
 void tlfl__heap_raise(struct heap *heap);

@@ -88,7 +88,8 @@ static char *huge_map(size_t size, size_t align)
 
 struct span *tlfl__huge_take(size_t size, size_t align)
 {
-    size = size_round(size == 0 ? 1 : size, tlfl__os_page());
+    /* An aligned one starts with a granule, and must not leave the rest of it to another mapping. */
+    size = size_round(size == 0 ? 1 : size, align > tlfl__os_page() ? GRANULE_SIZE : tlfl__os_page());
     tlfl__central_enter();
     huge.taken += size;
     struct span *span = huge_find(size, align);

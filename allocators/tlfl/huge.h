@@ -1,7 +1,7 @@
 /* huge.h - blocks above LARGE_MAX, and all of an alignment above a granule.
  *
- * A mapping each, resized by mremap. It starts at any page; being larger than a granule or aligned
- * to more than one, it never shares the granule of its start with the start of another.
+ * A mapping each, resized by mremap. It starts at any page; being larger than a granule, or aligned to
+ * one and made of whole ones, it never shares the granule of its start with the start of another.
  *
  * A block that is freed is unmapped, unless the program has lately shown that it wants such blocks
  * again: mappings stay, HUGE_KEEP of them at most and no more bytes than were allocated since the

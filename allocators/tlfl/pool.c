@@ -23,6 +23,7 @@ static struct {
     struct chunk *spare;  /* structures not in use, through next */
     char *hint;           /* where the last chunk started: the kernel maps downwards */
     size_t granules, free, dirty;
+    size_t peak, peak_before; /* of granules - free, since the last tick and between the two before */
     _Atomic uint64_t ticked_ms;
     _Atomic bool overfull; /* a tick is due whatever the time */
     bool ticking;
@@ -92,6 +93,8 @@ static void chunk_set_free(struct chunk *chunk, uint64_t bits)
     pool.free += bits_count(bits);
     pool.free -= bits_count(chunk->free);
     chunk->free = bits;
+    if (pool.granules - pool.free > pool.peak)
+        pool.peak = pool.granules - pool.free;
     if (chunk_bucket(chunk) != chunk->bucket) {
         chunk_delist(chunk);
         chunk_enlist(chunk);
@@ -246,7 +249,8 @@ bool tlfl__pool_resize(struct run *run, unsigned granules)
 
 static bool pool_overfull(void)
 {
-    return pool.dirty > POOL_DIRTY_MAX && pool.dirty > pool.granules / 4;
+    size_t peak = pool.peak > pool.peak_before ? pool.peak : pool.peak_before;
+    return pool.granules - pool.free + pool.dirty > peak + POOL_DIRTY_MAX;
 }
 
 void tlfl__pool_give(const struct run *run)
@@ -320,6 +324,8 @@ void tlfl__pool_tick(void)
     if (!pool.ticking) {
         pool.ticking = true;
         atomic_store_explicit(&pool.ticked_ms, now, memory_order_relaxed);
+        pool.peak_before = pool.peak;
+        pool.peak = pool.granules - pool.free;
         pool_purge_aged();
         if (pool_overfull()) /* what it has aged just now is due as well */
             pool_purge_aged();

@@ -7,8 +7,9 @@
  * Purging. A granule that is given back is dirty. A tick happens at most every POOL_TICK_MS, when a
  * thread gives memory back or refills; there is no background thread. A tick purges the granules
  * that were dirty at the tick before and are still free: 1 to 2 tick lengths after the free, if the
- * program goes on allocating at all. When more than POOL_DIRTY_MAX granules, and more than a
- * quarter of all, are dirty, a tick comes at once. Adjacent granules are purged by one call. A
+ * program goes on allocating at all. When what is in use and what is dirty together exceed by
+ * more than POOL_DIRTY_MAX granules what was in use at once since the tick before last, a tick comes at
+ * once. Adjacent granules are purged by one call. A
  * chunk that is free and clean throughout is unmapped by the next tick, save one.
  */
 #ifndef TLFL_POOL_H

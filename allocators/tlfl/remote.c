@@ -3,6 +3,7 @@
 
 #include "lock.h"
 #include "map.h"
+#include "os.h"
 #include "thread.h"
 
 static TLFL_TLS unsigned remote_pushes; /* of this thread to idle heaps */
@@ -30,7 +31,7 @@ static void remote_send(struct heap *heap, struct block *first, struct block *la
         return;
     if (TLFL_UNLIKELY(heap_state(heap) == HEAP_IDLE)) {
         if (++remote_pushes % REMOTE_SWEEP == 0)
-            tlfl__thread_sweep();
+            tlfl__thread_sweep(tlfl__os_ms());
         return;
     }
     uint32_t posts = atomic_fetch_add_explicit(&heap->posts, 1, memory_order_relaxed) + 1;
@@ -141,6 +142,15 @@ static struct span *steal_sort(struct block *list)
     return whole;
 }
 
+/* Gives the memory to the pool and leaves the structure to the owner of the heap. */
+static void steal_span(struct heap *heap, struct span *span)
+{
+    tlfl__map_set(span->base, span->kind == SPAN_SMALL ? span->run.granules : 1, NULL);
+    tlfl__pool_give(&span->run);
+    span->next = atomic_load_explicit(&heap->stolen, memory_order_relaxed);
+    atomic_store_explicit(&heap->stolen, span, memory_order_relaxed);
+}
+
 bool tlfl__remote_steal(struct heap *heap)
 {
     struct span *whole = NULL;
@@ -155,11 +165,24 @@ bool tlfl__remote_steal(struct heap *heap)
         span->counted = 0;
         span_close(span);
         span_set_state(span, SPAN_STOLEN);
-        tlfl__map_set(span->base, span->run.granules, NULL);
-        tlfl__pool_give(&span->run);
-        span->next = atomic_load_explicit(&heap->stolen, memory_order_relaxed);
-        atomic_store_explicit(&heap->stolen, span, memory_order_relaxed);
+        steal_span(heap, span);
     }
     tlfl__central_leave();
     return whole != NULL;
+}
+
+bool tlfl__remote_clear(struct heap *heap)
+{
+    bool any = false;
+    tlfl__central_enter();
+    for (unsigned i = 0; i < CLASS_ORDERS + CLASS_LARGE_COUNT; i++) {
+        struct shelf *shelf = i < CLASS_ORDERS ? &heap->empty[i] : &heap->large[i - CLASS_ORDERS];
+        struct span *span = atomic_load_explicit(&shelf->head, memory_order_relaxed) ? shelf_take_all(shelf) : NULL;
+        for (struct span *next; span != NULL; span = next, any = true) {
+            next = span->next;
+            steal_span(heap, span);
+        }
+    }
+    tlfl__central_leave();
+    return any;
 }

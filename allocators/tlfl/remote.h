@@ -23,6 +23,9 @@
  * FULL spans are in no list, and an owner leaves FULL only by a free of one of its blocks. The
  * memory goes to the pool, and the structure is left for the owner to collect.
  *
+ * The shelves of a live heap whose thread has not had a tick for REMOTE_IDLE_MS are cleared in the same
+ * way, at the tick of any other heap: what it kept for itself it did not need.
+ *
  * Bound: what has arrived and cannot be had are blocks of spans that its owner has in use besides,
  * less than what the owner had allocated; on the way are at most HEAP_OUTBOXES * REMOTE_LOAD bytes
  * a thread.
@@ -36,6 +39,7 @@
 #define REMOTE_WEIGHT   1024 /* a block counts so many bytes more, so that no outbox holds more than 64 */
 #define REMOTE_SWEEP    32
 #define REMOTE_PATIENCE 256 /* a power of two */
+#define REMOTE_IDLE_MS  300
 
 /* Frees a block of a span that another heap owns; `from` is the caller's heap, of any state. */
 void tlfl__remote_free(struct heap *from, struct span *span, struct block *block);
@@ -46,8 +50,10 @@ void tlfl__remote_flush(struct heap *heap);
 /* Puts all that has arrived into the spans of the heap; true when there was anything. */
 bool tlfl__remote_drain(struct heap *heap);
 
-/* Turns thief on a live heap of another thread; true when a span was had. */
+/* Turns thief on a live heap of another thread: on its remote list, and on its shelves. True when a
+ * span was had. */
 bool tlfl__remote_steal(struct heap *heap);
+bool tlfl__remote_clear(struct heap *heap);
 
 TLFL_INLINE bool remote_pending(const struct heap *heap)
 {

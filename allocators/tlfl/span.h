@@ -14,7 +14,8 @@
  *   AVAIL    in heap->bin[class].avail; has free blocks, or blocks not yet carved, and live ones
  *   EMPTY    in heap->empty[order]; no live block
  *   STOLEN   was FULL when all its blocks came back from other threads, and its memory has gone to
- *            the pool without its owner (remote.h); in heap->stolen
+ *            the pool without its owner (remote.h); in heap->stolen. So is an EMPTY span that was taken
+ *            off a shelf, until the owner collects it
  *
  * FULL --wake frees--> AVAIL --last free--> EMPTY; AVAIL or EMPTY --refill--> CURRENT; CURRENT
  * --exhausted--> FULL.
@@ -119,8 +120,9 @@ TLFL_INLINE bool span_holds(const struct span *span, const void *pointer)
 /* The same for any thread: by what does not change, and whether or not the block was ever carved. */
 TLFL_INLINE bool span_cuts(const struct span *span, const void *pointer)
 {
-    size_t offset = (size_t)((const char *)pointer - span->base);
-    return offset % span->size == 0 && offset / span->size < span->capacity && span_state(span) != SPAN_EMPTY;
+    int64_t offset = (intptr_t)pointer - (intptr_t)span->base;
+    uint64_t step = span->magic * span->size; /* e above */
+    return (uint64_t)offset * span->magic <= (span->capacity - 1) * step && span_state(span) != SPAN_EMPTY;
 }
 
 /* ---- marks; the variant `unchecked` does without ---- */

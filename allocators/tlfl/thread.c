@@ -20,6 +20,9 @@
 /* Idle heaps that one adoption or sweep looks at. */
 #define THREAD_LOOKS 4
 
+/* Live heaps that one sweep looks at. */
+#define THREAD_SLEEPERS 64
+
 TLFL_TLS struct heap *tlfl__heap = (struct heap *)&tlfl__heap_none;
 static TLFL_TLS bool thread_over; /* the heap has been handed over for good */
 
@@ -35,8 +38,8 @@ static struct heap thread_first; /* most processes have one thread: no mapping f
 static struct {
     struct idle idle[NODES];
     _Atomic uint32_t idle_count; /* read without the lock */
-    struct heap *all;            /* through later */
-    size_t heaps;
+    struct heap *all, *sleeper;  /* through later; where the last sweep stopped */
+    _Atomic size_t heaps;
     pthread_key_t key;
     bool has_key;
 } threads;
@@ -205,7 +208,8 @@ struct heap *tlfl__thread_follow(struct heap *heap)
 /* Under the central lock, as is the next. */
 static bool idle_settle(struct heap *heap)
 {
-    tlfl__heap_collect(heap);
+    if (heap_stolen(heap))
+        tlfl__heap_collect(heap);
     bool any = tlfl__remote_drain(heap);
     if (any || !heap->settled)
         any |= tlfl__heap_settle(heap);
@@ -238,9 +242,20 @@ struct span *tlfl__thread_adopt(struct heap *heap, unsigned class)
     return span;
 }
 
-void tlfl__thread_sweep(void)
+/* Goes round all heaps. */
+static void sweep_sleepers(uint64_t now)
 {
-    if (idle_count() == 0)
+    for (int looks = 0; looks < THREAD_SLEEPERS && looks < (int)threads.heaps; looks++) {
+        struct heap *heap = threads.sleeper != NULL ? threads.sleeper : threads.all;
+        threads.sleeper = heap->later;
+        if (heap != tlfl__heap && heap_state(heap) == HEAP_LIVE && now - heap_ticked(heap) > REMOTE_IDLE_MS)
+            tlfl__remote_clear(heap);
+    }
+}
+
+void tlfl__thread_sweep(uint64_t now)
+{
+    if (threads.heaps == 1) /* a race with the second thread's first malloc does no harm */
         return;
     tlfl__central_enter();
     for (unsigned node = 0; node < NODES; node++)
@@ -250,6 +265,7 @@ void tlfl__thread_sweep(void)
                 break;
             idle_settle(heap);
         }
+    sweep_sleepers(now);
     tlfl__central_leave();
 }
 
@@ -269,9 +285,10 @@ bool tlfl__thread_trim(void)
             if (heap_state(heap) == HEAP_IDLE)
                 any |= idle_settle(heap);
             else if (heap != mine)
-                any |= tlfl__remote_steal(heap);
+                any |= tlfl__remote_steal(heap) | tlfl__remote_clear(heap);
         if (heap_state(mine) == HEAP_LIVE) {
-            tlfl__heap_collect(mine);
+            if (heap_stolen(mine))
+                tlfl__heap_collect(mine);
             tlfl__remote_drain(mine);
             any |= tlfl__heap_settle(mine);
         }

@@ -38,8 +38,9 @@ struct heap *tlfl__thread_follow(struct heap *heap);
  * in no list. Looks at a few heaps only. */
 struct span *tlfl__thread_adopt(struct heap *heap, unsigned class);
 
-/* Settles some idle heaps and puts what was freed to them into their spans. */
-void tlfl__thread_sweep(void);
+/* Settles some idle heaps and puts what was freed to them into their spans; clears the shelves of
+ * some live ones whose threads seem to sleep. `now` is tlfl__os_ms. */
+void tlfl__thread_sweep(uint64_t now);
 
 /* All that can be given back without the other threads' help: free spans of the caller's heap and
  * of all idle ones, whole spans that were freed to running ones, kept huge blocks and all the pool
