@@ -51,7 +51,7 @@ PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
 TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) $(TLFL_TESTS:%=$(B)/tests/tlfl/%) \
-               $(MISUSES:%=$(B)/tests/misuse/%)
+               $(MISUSES:%=$(B)/tests/misuse/%) $(PLUGINS:%=$(B)/tests/conformance/plugins/%.so)
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all
@@ -94,8 +94,9 @@ $(B)/bin/ak-launch: $(B)/obj/experiments/launcher/launch.o
 	$(Q)$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -o $@
 
 # tlfl and its variants: the same sources, one set of flags each (allocators/tlfl/variants.mk).
-# Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own.
-TLFL_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) -fPIC -shared
+# Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own. Never unloaded: a thread that
+# used it calls its destructor at exit, also after a dlclose.
+TLFL_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) -fPIC -shared -Wl,-z,nodelete
 $(B)/lib/libtlfl.so: $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")

@@ -113,7 +113,7 @@ static void test_idle(void)
     struct heap *heap = made_by;
     bool good = heap_state(heap) == HEAP_IDLE && heap->granules != 0;
     tap_ok(good && !heap->settled, "an ended thread leaves an idle heap as it was");
-    tlfl__thread_sweep();
+    tlfl__thread_sweep(0);
     for (unsigned class = 0; class < CLASS_COUNT; class ++)
         good &= heap->current[class] == SPAN_NONE;
     tap_ok(good && heap->settled, "a sweep takes its current spans out of use");
