@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: unit sanitized conformance misuse programs cross guest tlfl R e2e (all without arguments). What was skipped is listed with its
-# reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
+# Groups: unit sanitized conformance misuse programs cross guest tlfl R e2e (all without arguments). What was skipped is
+# listed with its reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
 

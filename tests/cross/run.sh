@@ -29,6 +29,7 @@ choose() {
 
 # run LIBRARY PROGRAM: a test on the target. The emulator announces each core that it wrote for an aborted program, which
 # the tests of misuse would read: from /proc it can write none.
+# shellcheck disable=SC3045 # every shell here has ulimit -c
 run() {
   (
     if [ -n "$emulator" ]; then

@@ -21,11 +21,15 @@
 #define NODES_MAX  8
 #define PAGE       4096
 #define BATCH      1024 /* pages of one question to the kernel */
+#define SIZE_MIN   256
 #define SET_BYTES  ((size_t)8 << 20)
 #define SHARE      95 /* of 100 pages that have to be right; the rest is for what threads share at the edges */
 #define BLOCKS_MAX (2 * SET_BYTES / 256)
-/* A thread that moved may hand out memory of its old node for this long; it has twice SET_BYTES of it. */
-#define SETTLE_BYTES ((size_t)4 << 20)
+/* A thread that moved may hand out memory of its old node, of which it has more than it asks for, for so many blocks, at
+ * least SETTLE_MIN bytes of them. */
+#define SETTLE_BLOCKS 2048
+#define SETTLE_MIN    ((size_t)4 << 20)
+#define SETTLE_MAX    ((size_t)64 << 20)
 
 /* Blocks of one size. The tables are static: what the test keeps must not come from the allocator. */
 struct set {
@@ -35,7 +39,7 @@ struct set {
 
 static struct set first_set, second_set;
 
-static const size_t sizes[] = {256, 4096, 32768, 1 << 20};
+static const size_t sizes[] = {SIZE_MIN, 4096, 32768, 1 << 20};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
 static int node_cpu[NODES_MAX]; /* the first CPU of each node */
@@ -204,14 +208,23 @@ static void *allocate_for_away(void *size)
     return NULL;
 }
 
-static void *migrate(void *size)
+static size_t settle_bytes(size_t size)
 {
+    size_t bytes = SETTLE_BLOCKS * size;
+    return bytes < SETTLE_MIN ? SETTLE_MIN : bytes > SETTLE_MAX ? SETTLE_MAX : bytes;
+}
+
+static void *migrate(void *argument)
+{
+    char what[64];
+    size_t size = (uintptr_t)argument, settle = settle_bytes(size);
+    snprintf(what, sizeof what, "migration: after %zu MiB", settle >> 20);
     go_to(HOME);
-    set_fill(&first_set, (uintptr_t)size, 2 * SET_BYTES);
+    set_fill(&first_set, size, settle + SET_BYTES);
     set_free(&first_set);
     go_to(AWAY);
-    set_fill(&second_set, (uintptr_t)size, SETTLE_BYTES + SET_BYTES / 2);
-    expect_on(&second_set, SETTLE_BYTES / (uintptr_t)size, AWAY, "migration: after 4 MiB");
+    set_fill(&second_set, size, settle + SET_BYTES / 2);
+    expect_on(&second_set, settle / size, AWAY, what);
     set_free(&second_set);
     return NULL;
 }

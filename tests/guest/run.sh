@@ -54,13 +54,12 @@ build_programs() {
     ${CC:-gcc} $flags -I"$root/tests/conformance" -fno-builtin-malloc -fno-builtin-free "$here/numa.c" -lpthread -o "$guest/numa"
 }
 
-# image LIBRARY: the root file system, as one file.
+# image OBJECT: the root file system, as one file: the programs, the object and what these need.
 image() {
   rm -rf "$dir/root"
   mkdir -p "$dir/root/lib" "$dir/root/lib64" "$dir/root/dev" || return
-  cp "$guest/init" "$guest/numa" "$dir/root" || return
-  [ "$1" = libc ] || cp -L "$1" "$dir/root/lib" || return
-  for need in $(ldd "$guest/numa" $([ "$1" = libc ] || echo "$1") | sed -n 's/.* \(\/[^ ]*\) (0x.*/\1/p;s/^[[:space:]]*\(\/[^ ]*\) (0x.*/\1/p' | sort -u); do
+  cp "$guest/init" "$guest/numa" "$dir/root" && cp -L "$1" "$dir/root/lib" || return
+  for need in $(ldd "$guest/numa" "$1" | sed -n 's/.* \(\/[^ ]*\) (0x.*/\1/p;s/^[[:space:]]*\(\/[^ ]*\) (0x.*/\1/p' | sort -u); do
     case $need in
       */ld-linux*) cp -L "$need" "$dir/root/lib64" ;;
       *) cp -L "$need" "$dir/root/lib" ;;
@@ -91,11 +90,11 @@ boot() {
 
 one_library() {
   case $1 in
-    libc) name=libc inside= ;;
-    *) name=$(basename "$1" .so) inside=/lib/$(basename "$1") ;;
+    libc) name=libc object=$guest/numa inside= ;;
+    *) name=$(basename "$1" .so) object=$1 inside=/lib/$(basename "$1") ;;
   esac
   : >"$dir/out"
-  if ! image "$1" 2>"$dir/said"; then
+  if ! image "$object" 2>"$dir/said"; then
     is "$name: the image is made" no yes
     sed 's/^/#   /' "$dir/said"
     return
