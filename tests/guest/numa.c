@@ -39,7 +39,7 @@ struct set {
 
 static struct set first_set, second_set;
 
-static const size_t sizes[] = {SIZE_MIN, 4096, 32768, 1 << 20};
+static const size_t sizes[] = {SIZE_MIN, 4096, 32768, 1 << 20, 16 << 20};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
 static int node_cpu[NODES_MAX]; /* the first CPU of each node */
@@ -155,6 +155,12 @@ static void set_fill(struct set *set, size_t size, size_t bytes)
     }
 }
 
+/* SET_BYTES of them, or two. */
+static void set_fill_usual(struct set *set, size_t size)
+{
+    set_fill(set, size, SET_BYTES < 2 * size ? 2 * size : SET_BYTES);
+}
+
 static void set_free(struct set *set)
 {
     for (size_t i = 0; i < set->count; i++)
@@ -181,7 +187,7 @@ static void in_thread(void *(*body)(void *), size_t size)
 static void *touch(void *size)
 {
     go_to(HOME);
-    set_fill(&first_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&first_set, (uintptr_t)size);
     expect_on(&first_set, 0, HOME, "first touch");
     set_free(&first_set);
     return NULL;
@@ -191,7 +197,7 @@ static void *free_from_away(void *size)
 {
     go_to(AWAY);
     set_free(&first_set);
-    set_fill(&second_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&second_set, (uintptr_t)size);
     expect_on(&second_set, 0, AWAY, "remote frees: the freer's memory");
     set_free(&second_set);
     return NULL;
@@ -200,9 +206,9 @@ static void *free_from_away(void *size)
 static void *allocate_for_away(void *size)
 {
     go_to(HOME);
-    set_fill(&first_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&first_set, (uintptr_t)size);
     in_thread(free_from_away, (uintptr_t)size);
-    set_fill(&first_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&first_set, (uintptr_t)size);
     expect_on(&first_set, 0, HOME, "remote frees: the owner's memory");
     set_free(&first_set);
     return NULL;
@@ -217,13 +223,14 @@ static size_t settle_bytes(size_t size)
 static void *migrate(void *argument)
 {
     char what[64];
-    size_t size = (uintptr_t)argument, settle = settle_bytes(size);
+    size_t size = (uintptr_t)argument, settle = settle_bytes(size),
+           extra = size < SET_BYTES / 2 ? SET_BYTES : 2 * size;
     snprintf(what, sizeof what, "migration: after %zu MiB", settle >> 20);
     go_to(HOME);
-    set_fill(&first_set, size, settle + SET_BYTES);
+    set_fill(&first_set, size, settle + extra);
     set_free(&first_set);
     go_to(AWAY);
-    set_fill(&second_set, size, settle + SET_BYTES / 2);
+    set_fill(&second_set, size, settle + extra / 2);
     expect_on(&second_set, settle / size, AWAY, what);
     set_free(&second_set);
     return NULL;
@@ -232,7 +239,7 @@ static void *migrate(void *argument)
 static void *leave_free(void *size)
 {
     go_to(HOME);
-    set_fill(&first_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&first_set, (uintptr_t)size);
     set_free(&first_set);
     return NULL;
 }
@@ -241,7 +248,7 @@ static void *leave_free(void *size)
 static void *leave_half(void *size)
 {
     go_to(HOME);
-    set_fill(&first_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&first_set, (uintptr_t)size);
     for (size_t i = 0; i < first_set.count; i += 2) {
         free(first_set.block[i]);
         first_set.block[i] = NULL;
@@ -252,7 +259,7 @@ static void *leave_half(void *size)
 static void *come_after(void *size)
 {
     go_to(AWAY);
-    set_fill(&second_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&second_set, (uintptr_t)size);
     expect_on(&second_set, 0, AWAY, first_set.count == 0 ? "exit: all was free" : "exit: half was free");
     set_free(&second_set);
     return NULL;
@@ -262,7 +269,7 @@ static void *come_after(void *size)
 static void *touch_planted(void *size)
 {
     go_to(HOME);
-    set_fill(&first_set, (uintptr_t)size, SET_BYTES);
+    set_fill_usual(&first_set, (uintptr_t)size);
     struct tally tally = tally_of(&first_set, 0);
     size_t sum = tally_sum(&tally), away = sum - tally.on[HOME] - tally.elsewhere;
     tap_ok(sum > 0 && away * 100 >= sum * SHARE, "planted, %zu bytes each: %zu of %zu pages on another node",
