@@ -386,6 +386,8 @@ TLFL_API void API(free_aligned_sized)(void *pointer, size_t align, size_t size)
 #define API_VARIANT "-remote"
 #elif defined TLFL_UNCHECKED
 #define API_VARIANT "-unchecked"
+#elif defined TLFL_HARDENED
+#define API_VARIANT "-hardened"
 #else
 #define API_VARIANT ""
 #endif

@@ -1,7 +1,8 @@
 /* api.h - names of the malloc family.
  *
  * The library defines malloc and its like. White-box tests (-DTLFL_TEST) link the same sources into
- * a program that keeps its own malloc; there the functions are called tlfl_test_malloc and so on.
+ * a program that keeps its own malloc; there the functions are called tlfl_test_malloc and so on. In
+ * the variant `hardened` harden.c defines malloc and its like, and calls these as tlfl__inner_malloc and so on.
  */
 #ifndef TLFL_API_H
 #define TLFL_API_H
@@ -18,8 +19,23 @@ void *pvalloc(size_t size);
 int malloc_trim(size_t pad);
 #endif
 
-#ifdef TLFL_TEST
+#if defined TLFL_TEST
 #define API(name) tlfl_test_##name
+#elif defined TLFL_HARDENED
+#define API(name)                tlfl__inner_##name
+/* What tells of the books is the same in every variant. */
+#define tlfl__inner_mallopt      mallopt
+#define tlfl__inner_mallinfo     mallinfo
+#define tlfl__inner_mallinfo2    mallinfo2
+#define tlfl__inner_malloc_stats malloc_stats
+#define tlfl__inner_malloc_info  malloc_info
+void free_sized(void *pointer, size_t size);
+void free_aligned_sized(void *pointer, size_t align, size_t size);
+#else
+#define API(name) name
+#endif
+
+#if defined TLFL_TEST || defined TLFL_HARDENED
 void *API(malloc)(size_t size);
 void API(free)(void *pointer);
 void *API(calloc)(size_t count, size_t size);
@@ -32,11 +48,9 @@ void *API(valloc)(size_t size);
 void *API(pvalloc)(size_t size);
 size_t API(malloc_usable_size)(void *pointer);
 int API(malloc_trim)(size_t pad);
-#else
-#define API(name) name
 #endif
 
-/* C23; the sizes are not checked. */
+/* C23; only `hardened` checks the sizes. */
 void API(free_sized)(void *pointer, size_t size);
 void API(free_aligned_sized)(void *pointer, size_t align, size_t size);
 

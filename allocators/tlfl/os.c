@@ -6,6 +6,7 @@
 #include <linux/mempolicy.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,6 +73,24 @@ void *tlfl__os_remap(void *start, size_t old_bytes, size_t new_bytes)
 bool tlfl__os_purge(void *start, size_t bytes)
 {
     return os_call(SYS_madvise, (long)start, (long)bytes, MADV_DONTNEED, 0, 0, 0) == 0;
+}
+
+bool tlfl__os_protect(void *start, size_t bytes, bool open)
+{
+    return os_call(SYS_mprotect, (long)start, (long)bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE, 0, 0,
+                   0) == 0;
+}
+
+/* Where the call is not there or refused, what the kernel gave the process at its start. */
+void tlfl__os_random(void *to, size_t bytes)
+{
+    const size_t at_start = 16; /* bytes at AT_RANDOM */
+    char *out = to;
+    if (os_call(SYS_getrandom, (long)to, (long)bytes, GRND_NONBLOCK, 0, 0, 0) == (long)bytes)
+        return;
+    const char *from = (const char *)getauxval(AT_RANDOM);
+    for (size_t i = 0; from != NULL && i < bytes; i++)
+        out[i] = (char)(from[i % at_start] + (int)i);
 }
 
 /* ---- NUMA ---- */

@@ -31,6 +31,12 @@ void *tlfl__os_remap(void *start, size_t old_bytes, size_t new_bytes);
  * then are as before. */
 bool tlfl__os_purge(void *start, size_t bytes);
 
+/* Makes whole pages accessible, or a guard that faults. False when the kernel refused, a part then may be as wanted. */
+bool tlfl__os_protect(void *start, size_t bytes, bool open);
+
+/* Random bytes from the kernel, without waiting for it to have enough of them. */
+void tlfl__os_random(void *to, size_t bytes);
+
 /* Number of NUMA nodes that this process may have memory of: 1 where the kernel does not tell. */
 unsigned tlfl__os_nodes(void);
 

@@ -6,7 +6,9 @@ TLFL_CFLAGS := -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interp
                -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
 
 # One library build/lib/libtlfl-<variant>.so each: one thing changed, all else the same sources.
-TLFL_VARIANTS := locked packed remote unchecked
+TLFL_VARIANTS := hardened locked packed remote unchecked
+# Its layer calls the family below by name: bound in the library, not through a PLT.
+TLFL_FLAGS_hardened  := -DTLFL_HARDENED -Wl,-Bsymbolic-functions
 TLFL_FLAGS_locked    := -DTLFL_LOCKED
 TLFL_FLAGS_packed    := -DTLFL_PACKED
 TLFL_FLAGS_remote    := -DTLFL_REMOTE
