@@ -117,9 +117,8 @@ const char *tlfl__heap_is_valid(struct heap *heap)
     if (wrong != NULL)
         return wrong;
     CHECK(heap->granules >= listed + empty, "granules");
-    int32_t peak = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
     CHECK(heap->used >= (int32_t)(heap->granules - empty) && heap->used <= heap->peak, "used");
-    CHECK(heap->room == HEAP_KEEP + peak - heap->used - (int32_t)(empty + large), "room");
+    CHECK(heap->room == heap->limit - heap->used - (int32_t)(empty + large), "room");
     return NULL;
 }
 

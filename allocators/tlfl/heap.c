@@ -18,9 +18,19 @@ const struct heap tlfl__heap_none = {
     .state = HEAP_NONE };
 /* clang-format on */
 
+static void heap_set_limit(struct heap *heap)
+{
+    int64_t peak = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
+    int64_t live = tlfl__thread_live(), cpus = tlfl__os_cpus();
+    int64_t keep = HEAP_KEEP / live < HEAP_KEEP_MAX ? HEAP_KEEP / live : HEAP_KEEP_MAX;
+    int32_t limit = (int32_t)(keep + (live <= cpus ? peak : peak * cpus / live));
+    heap->room += limit - heap->limit;
+    heap->limit = limit;
+}
+
 void tlfl__heap_init(struct heap *heap)
 {
-    heap->room = HEAP_KEEP;
+    heap_set_limit(heap);
     for (size_t i = 0; i < CLASS_DIRECT; i++)
         heap->direct[i] = SPAN_NONE;
     for (unsigned class = 0; class < CLASS_COUNT; class ++) {
@@ -214,10 +224,9 @@ static struct span *heap_take_empty(struct heap *heap, unsigned class)
 
 void tlfl__heap_raise(struct heap *heap)
 {
-    int32_t before = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
     heap->peak = heap->used;
-    if (heap->used > before)
-        heap->room += heap->used - before;
+    if (heap->peak > heap->peak_before)
+        heap_set_limit(heap);
 }
 
 /* A tick ends: the peak before the last one no longer counts. */
@@ -226,10 +235,9 @@ static void heap_lower(struct heap *heap)
     int32_t lost = (int32_t)atomic_exchange_explicit(&heap->lost, 0, memory_order_relaxed);
     heap->room += lost;
     heap->used -= lost;
-    int32_t before = heap->peak > heap->peak_before ? heap->peak : heap->peak_before;
-    heap->room -= before - heap->peak; /* the next one starts at used, which is no higher */
     heap->peak_before = heap->peak;
     heap->peak = heap->used;
+    heap_set_limit(heap);
     heap_clear_shelves(heap, 0);
 }
 

@@ -16,12 +16,14 @@
  * over all small spans whose owner is this heap, listed or FULL, and of those in `stolen`.
  *
  * What a heap keeps. A span that becomes free goes to a shelf, and the shelves together with what is
- * in use never exceed by more than HEAP_KEEP what was in use at once since the tick before last; the
- * rest goes to the pool. So a program that uses again what it has just freed pays for no lock, no
+ * in use never exceed by much what was in use at once since the tick before last; the rest goes to
+ * the pool. So a program that uses again what it has just freed pays for no lock, no
  * page fault and no carving, and a phase that ends leaves nothing behind for longer than two ticks.
  *   used   granules of spans in use that this heap took: small ones with live blocks or CURRENT, and
  *          large ones, whoever frees them; what others freed is in `lost` until the next tick
- *   room   HEAP_KEEP + the larger peak - used - granules on the shelves. Taking from a shelf and
+ *   limit  this heap's share of HEAP_KEEP + the larger peak, or less of it where more heaps are live
+ *          than CPUs could use at once
+ *   room   limit - used - granules on the shelves. Taking from a shelf and
  *          putting back leaves it as it is
  *
  * own[] finds the span of a block that this thread may free by itself, in one load. It is a cache by
@@ -51,7 +53,8 @@ enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };
 
 #define HEAP_OWN      8192 /* entries: 512 MiB of address space without a conflict */
 #define HEAP_OUTBOXES 4
-#define HEAP_KEEP     32 /* granules: 2 MiB */
+#define HEAP_KEEP     64 /* granules, 4 MiB: what all live heaps together may keep beyond that */
+#define HEAP_KEEP_MAX 32 /* and a single one */
 #define HEAP_EVENTS   32 /* slow path entries between two looks at the clock; a power of two */
 
 struct heap {
@@ -61,7 +64,7 @@ struct heap {
     struct shelf empty[CLASS_ORDERS];      /* EMPTY small spans, by order */
     struct shelf large[CLASS_LARGE_COUNT]; /* free large spans, by class */
     uint32_t granules;                     /* in all small spans owned */
-    int32_t used, room;                    /* see above */
+    int32_t used, room, limit;             /* see above */
     int32_t peak, peak_before;             /* of used, since the last tick and between the two before */
     uint32_t events, refills;              /* slow path entries of free and of malloc, for the tick */
     uint32_t node;                         /* NUMA node that its memory comes from */

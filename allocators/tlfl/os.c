@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define OS_CPUS 8192 /* at least the kernel's own limit */
+
 /* syscall(2) with errno put back: free() has to leave errno alone. -1 is the only failure. */
 static long os_call(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -91,6 +93,21 @@ void tlfl__os_random(void *to, size_t bytes)
     const char *from = (const char *)getauxval(AT_RANDOM);
     for (size_t i = 0; from != NULL && i < bytes; i++)
         out[i] = (char)(from[i % at_start] + (int)i);
+}
+
+unsigned tlfl__os_cpus(void)
+{
+    static _Atomic unsigned cpus;
+    unsigned known = atomic_load_explicit(&cpus, memory_order_relaxed);
+    if (TLFL_UNLIKELY(known == 0)) {
+        unsigned long mask[OS_CPUS / (8 * sizeof(long))];
+        long bytes = os_call(SYS_sched_getaffinity, 0, sizeof mask, (long)mask, 0, 0, 0);
+        for (long i = 0; i < bytes / (long)sizeof *mask; i++)
+            known += (unsigned)__builtin_popcountl(mask[i]);
+        known = known == 0 ? 1 : known;
+        atomic_store_explicit(&cpus, known, memory_order_relaxed);
+    }
+    return known;
 }
 
 /* ---- NUMA ---- */

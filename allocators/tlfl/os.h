@@ -37,6 +37,9 @@ bool tlfl__os_protect(void *start, size_t bytes, bool open);
 /* Random bytes from the kernel, without waiting for it to have enough of them. */
 void tlfl__os_random(void *to, size_t bytes);
 
+/* Number of CPUs that this process may run on, when it was first asked for; at least 1. */
+unsigned tlfl__os_cpus(void);
+
 /* Number of NUMA nodes that this process may have memory of: 1 where the kernel does not tell. */
 unsigned tlfl__os_nodes(void);
 

@@ -297,6 +297,12 @@ bool tlfl__thread_trim(void)
     return (tlfl__pool_trim() != 0) | any;
 }
 
+uint32_t tlfl__thread_live(void)
+{
+    uint32_t all = (uint32_t)threads.heaps, idle = idle_count();
+    return all > idle ? all - idle : 1;
+}
+
 size_t tlfl__thread_heaps(void)
 {
     return threads.heaps;

@@ -47,6 +47,9 @@ void tlfl__thread_sweep(uint64_t now);
  * has. True when anything went. */
 bool tlfl__thread_trim(void);
 
+/* Number of live heaps, at least 1; about, without the lock. */
+uint32_t tlfl__thread_live(void);
+
 /* Number of heaps ever made. Under the central lock. */
 size_t tlfl__thread_heaps(void);
 
