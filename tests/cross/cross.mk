@@ -59,12 +59,19 @@ else
 # The loader by its full path where it can run here, so that a test may exec itself; under the emulator -L finds it.
 LOADER_i386 := -Wl,--dynamic-linker=/usr/$(TRIPLET)/lib/ld-linux.so.2 -Wl,-rpath,/usr/$(TRIPLET)/lib
 
-all: $(D)/libtlfl.so $(VARIANTS:%=$(D)/libtlfl-%.so) $(TESTS:%=$(D)/%)
+PLUGINS := $(patsubst tests/conformance/%.c,$(D)/%.so,$(wildcard tests/conformance/plugins/*.c))
+
+all: $(D)/libtlfl.so $(VARIANTS:%=$(D)/libtlfl-%.so) $(TESTS:%=$(D)/%) $(PLUGINS)
 
 $(D)/libtlfl.so $(VARIANTS:%=$(D)/libtlfl-%.so): $(TLFL_SRC) $(HEADERS)
 	@mkdir -p $(@D)
 	@echo "  LD $@"
-	@$(CROSS) $(FLAGS) $(TLFL_CFLAGS) $(TLFL_FLAGS_$(patsubst $(D)/libtlfl-%.so,%,$@)) -fPIC -shared $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+	@$(CROSS) $(FLAGS) $(TLFL_CFLAGS) $(TLFL_FLAGS_$(patsubst $(D)/libtlfl-%.so,%,$@)) -fPIC -shared -Wl,-z,nodelete $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+
+$(D)/plugins/%.so: tests/conformance/plugins/%.c
+	@mkdir -p $(@D)
+	@echo "  LD $@"
+	@$(CROSS) $(FLAGS) $(NO_BUILTIN) -fPIC -shared $< -o $@
 
 $(D)/%: tests/conformance/%.c $(HEADERS)
 	@mkdir -p $(@D)

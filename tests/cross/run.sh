@@ -3,8 +3,8 @@
 # another C library (musl, static). Prints TAP. A target whose compiler or emulator is not installed is a skip.
 #
 # The emulator cannot do all that a kernel does (limits of memory, forks of many threads, its own memory in RSS). A line
-# that fails there with the C library's malloc as well is therefore a skip; what is known to be impossible is in exempt.txt.
-# On i386 and musl, which run without an emulator, every line counts.
+# that fails there with the C library's malloc as well, or that is not reached in time, is therefore a skip; what is known
+# to be impossible is in exempt.txt. On i386 and musl, which run without an emulator, every line counts.
 set -u
 
 # shellcheck source=../e2e/fixtures/tap.sh
@@ -66,7 +66,9 @@ count_lines() {
     }
     /^1\.\.[0-9]+/ { plan = substr($0, 4) + 0 }
     END {
-      if (plan == 0 || seen < plan || (status != 0 && failed + skipped == 0))
+      if (plan == 0 && "unfinished" in bad)
+        printf "ok %d - %s: the lines after these %d # SKIP the emulator does not get there with the C library either\n", ++checks, name, seen
+      else if (plan == 0 || seen < plan || (status != 0 && failed + skipped == 0))
         printf "not ok %d - %s: ended with status %d after %d results\n", ++checks, name, status, seen
     }' "$4" "$here/exempt.txt" "$2"
 }
@@ -103,6 +105,7 @@ one_target() {
     if [ -n "$emulator" ] && [ -x "$built/$test" ]; then
       run "" "$built/$test" >"$dir/plain" 2>/dev/null
       sed -n 's/^not ok [0-9]* - //p' "$dir/plain" | sed 's/[0-9][0-9]*/N/g' >"$dir/known"
+      grep -q '^1\.\.' "$dir/plain" || echo unfinished >>"$dir/known"
     fi
     for thing; do
       [ -x "$thing" ] && [ -x "$built/$test" ] || continue

@@ -4,30 +4,28 @@
  * is in the program, and so is all else: dladdr has one answer.
  */
 #include <dlfcn.h>
-#include <malloc.h>
-#include <pthread.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "musl_names.h"
+/* Each by its address alone, whatever its type. */
+#define NAMES(use)                                                                                           \
+    use(malloc) use(free) use(calloc) use(realloc) use(reallocarray) use(aligned_alloc) use(memalign)        \
+        use(posix_memalign) use(valloc) use(pvalloc) use(malloc_usable_size) use(malloc_trim) use(mallopt)   \
+            use(mallinfo) use(mallinfo2) use(malloc_stats) use(malloc_info) use(free_sized)                  \
+                use(free_aligned_sized) use(tlfl_version) use(tlfl_stat) use(pthread_create)
 
-const char *tlfl_version(void);
-size_t tlfl_stat(const char *name);
-void free_sized(void *pointer, size_t size);
-void free_aligned_sized(void *pointer, size_t align, size_t size);
+#define NAME_SYMBOL(name)                                                                                    \
+    extern char symbol_##name[] __asm__(#name) __attribute__((weak)); /* NULL: not there */
+#define NAME_ENTRY(name) {#name, symbol_##name},
 
-extern char __executable_start; /* the linker's */
-
-#define NAMED(name) #name, (void *)name
+NAMES(NAME_SYMBOL)
 
 static const struct {
     const char *name;
     void *at;
-} names[] = {
-    {NAMED(malloc)},      {NAMED(free)},           {NAMED(pvalloc)},
-    {NAMED(malloc_trim)}, {NAMED(pthread_create)}, {NAMED(tlfl_version)},
-    {NAMED(tlfl_stat)},   {NAMED(free_sized)},     {NAMED(free_aligned_sized)},
-};
+} names[] = {NAMES(NAME_ENTRY)};
+
+extern char __executable_start; /* the linker's */
 
 void *dlsym(void *restrict handle, const char *restrict name)
 {
