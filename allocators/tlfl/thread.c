@@ -109,6 +109,16 @@ static struct heap *thread_find_heap(unsigned node)
     return heap;
 }
 
+/* The same for a thread that will own it. It is LIVE before the lock is let go: a trim settles
+ * whatever it finds IDLE. */
+static struct heap *thread_claim_heap(unsigned node)
+{
+    struct heap *heap = thread_find_heap(node);
+    if (heap != NULL)
+        atomic_store_explicit(&heap->state, HEAP_LIVE, memory_order_relaxed);
+    return heap;
+}
+
 /* ---- life of a thread ---- */
 
 static void thread_leave(struct heap *heap)
@@ -140,11 +150,10 @@ static struct heap *thread_enter(void)
     if (!threads.has_key)
         threads.has_key = pthread_key_create(&threads.key, thread_destructor) == 0;
     bool has_key = threads.has_key;
-    struct heap *heap = thread_find_heap(node);
+    struct heap *heap = thread_claim_heap(node);
     tlfl__central_leave();
     if (heap == NULL)
         return NULL;
-    atomic_store_explicit(&heap->state, HEAP_LIVE, memory_order_relaxed);
     tlfl__heap = heap;
     if (has_key) /* allocates for a high key number, from the heap that is in place by now */
         pthread_setspecific(threads.key, (void *)1);
@@ -191,16 +200,16 @@ struct heap *tlfl__thread_follow(struct heap *heap)
 {
     if (TLFL_LIKELY(tlfl__os_nodes() == 1) || heap_state(heap) != HEAP_LIVE || tlfl__os_node() == heap->node)
         return heap;
-    thread_leave(heap);
-    struct heap *other = thread_enter();
+    tlfl__remote_flush(heap);
+    tlfl__central_enter();
+    struct heap *other = thread_claim_heap(tlfl__os_node());
     if (other != NULL)
-        return other;
-    tlfl__central_enter(); /* refused: stay */
-    idle_remove(heap);
-    atomic_store_explicit(&heap->state, HEAP_LIVE, memory_order_relaxed);
+        idle_put(heap);
     tlfl__central_leave();
-    tlfl__heap = heap;
-    return heap;
+    if (other == NULL) /* refused: stays */
+        return heap;
+    tlfl__heap = other;
+    return other;
 }
 
 /* ---- idle heaps ---- */
