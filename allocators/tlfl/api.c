@@ -364,16 +364,34 @@ TLFL_API int API(malloc_trim)(size_t pad)
     return any;
 }
 
-TLFL_API void API(free_sized)(void *pointer, size_t size)
+/* Whether a block of this span can have been asked for with this size: realloc keeps a block of which
+ * at least half is wanted, and no other call gives one that is larger. */
+static bool size_fits(const struct span *span, size_t size)
 {
-    (void)size;
-    API(free)(pointer);
+    size_t usable = span_usable(span);
+    return size <= usable && (size >= usable >> API_KEEP_SHIFT || usable == BLOCK_ALIGN);
 }
 
+/* C23: as free, for a block of malloc, calloc or realloc of `size` bytes. Aborts if it cannot be that. */
+TLFL_API void API(free_sized)(void *pointer, size_t size)
+{
+    guard_enter();
+    if (pointer != NULL && TLFL_UNLIKELY(!size_fits(block_span(pointer, "free_sized"), size)))
+        tlfl__fail("free_sized", pointer, "block has another size");
+    free_fast(pointer);
+    guard_leave();
+}
+
+/* C23: as free, for a block of aligned_alloc(align, size). Aborts if it cannot be that. */
 TLFL_API void API(free_aligned_sized)(void *pointer, size_t align, size_t size)
 {
-    (void)align, (void)size;
-    API(free)(pointer);
+    guard_enter();
+    if (pointer != NULL && TLFL_UNLIKELY(span_usable(block_span(pointer, "free_aligned_sized")) < size))
+        tlfl__fail("free_aligned_sized", pointer, "block has another size");
+    if (TLFL_UNLIKELY(!is_power_of_two(align) || ((uintptr_t)pointer & (align - 1)) != 0))
+        tlfl__fail("free_aligned_sized", pointer, "block has another alignment");
+    free_fast(pointer);
+    guard_leave();
 }
 
 /* ---- exported: tlfl.h ---- */

@@ -50,7 +50,7 @@ size_t API(malloc_usable_size)(void *pointer);
 int API(malloc_trim)(size_t pad);
 #endif
 
-/* C23; only `hardened` checks the sizes. */
+/* C23 */
 void API(free_sized)(void *pointer, size_t size);
 void API(free_aligned_sized)(void *pointer, size_t align, size_t size);
 
