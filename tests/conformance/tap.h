@@ -55,6 +55,21 @@ static TAP_UNUSED bool allocator_is_tlfl(void)
     return allocator_has("tlfl_version");
 }
 
+/* Whether tlfl-hardened serves, which needs more memory: heads, canaries, guard pages, and what its quarantine holds. */
+static TAP_UNUSED bool allocator_is_hardened(void)
+{
+    const char *(*version)(void) = (const char *(*)(void))dlsym(RTLD_DEFAULT, "tlfl_version");
+    return version != NULL && strstr(version(), "-hardened") != NULL;
+}
+
+/* Lets go of what the quarantine of tlfl-hardened holds, so that what was freed can be handed out again. */
+static TAP_UNUSED void quarantine_empty(void)
+{
+    int (*trim)(size_t) = (int (*)(size_t))dlsym(RTLD_DEFAULT, "malloc_trim");
+    if (allocator_is_hardened() && trim != NULL)
+        trim(0);
+}
+
 /* Whether another allocator than the C library's and tlfl serves: where it differs, that is not our failure. */
 static TAP_UNUSED bool allocator_is_rival(void)
 {
