@@ -72,6 +72,14 @@ TLFL_INLINE size_t class_size(unsigned class)
     return (size_t)(5 + class % 4) << (5 + class / 4);
 }
 
+/* The largest class of the doubling that a class is in: 32, 64, 128, 256 bytes and so on. */
+TLFL_INLINE unsigned class_top(unsigned class)
+{
+    if (class >= CLASS_FINE)
+        return class | 3;
+    return class < 2 ? 1 : class < 4 ? 3 : CLASS_FINE - 1;
+}
+
 /* log2 of the granules of a span of this class. */
 TLFL_INLINE unsigned class_order(unsigned class)
 {

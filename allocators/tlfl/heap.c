@@ -338,6 +338,20 @@ static bool heap_has_mail(const struct heap *heap)
     return remote_pending(heap) || heap_stolen(heap);
 }
 
+/* A block of the largest class of the doubling for a class that has hardly been used; else NULL. */
+static void *heap_lend(struct heap *heap, unsigned class)
+{
+    struct bin *bin = &heap->bin[class];
+    if (TLFL_LIKELY(bin->debut >= HEAP_DEBUT) || heap->current[class] != SPAN_NONE || bin->avail != NULL)
+        return NULL;
+    unsigned top = class_top(class);
+    if (top == class || class_size(top) > CLASS_DIRECT_MAX)
+        return NULL;
+    bin->debut++;
+    void *block = span_pop(heap->current[top]);
+    return block != NULL ? block : tlfl__heap_refill(heap, top);
+}
+
 void *tlfl__heap_refill(struct heap *heap, unsigned class)
 {
     void *block;
@@ -354,7 +368,7 @@ void *tlfl__heap_refill(struct heap *heap, unsigned class)
         if ((block = span_pop(heap->current[class])) != NULL)
             return block;
     }
-    if ((block = packed_refill(heap, class)) != NULL)
+    if ((block = packed_refill(heap, class)) != NULL || (block = heap_lend(heap, class)) != NULL)
         return block;
     span = heap->current[class];
     if (span != SPAN_NONE) {

@@ -26,6 +26,9 @@
  *   room   limit - used - granules on the shelves. Taking from a shelf and
  *          putting back leaves it as it is
  *
+ * A class that the heap has hardly used has no span. The largest class of its doubling serves it, up to
+ * HEAP_DEBUT times, so that a few blocks of each of many sizes do not cost a page for each size.
+ *
  * own[] finds the span of a block that this thread may free by itself, in one load. It is a cache by
  * the low bits of the granule's number: what it has no room for goes by map.h. An entry is the
  * distance of the span from SPAN_NONE, so that zero is a span that takes no pointer; it is right
@@ -40,6 +43,7 @@ struct bin {
     struct span *avail; /* AVAIL spans, doubly linked, NULL at both ends */
     uint8_t first, end; /* direct[first] to direct[end - 1] are of this class */
     uint8_t order;      /* of its spans */
+    uint8_t debut;      /* blocks that a larger class has lent to it */
 };
 
 /* Blocks on the way to another heap: see remote.h. */
@@ -55,6 +59,7 @@ enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };
 #define HEAP_OUTBOXES 4
 #define HEAP_KEEP     64 /* granules, 4 MiB: what all live heaps together may keep beyond that */
 #define HEAP_KEEP_MAX 32 /* and a single one */
+#define HEAP_DEBUT    16 /* blocks of a small class before it gets a span of its own */
 #define HEAP_EVENTS   32 /* slow path entries between two looks at the clock; a power of two */
 
 struct heap {

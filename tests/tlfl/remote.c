@@ -69,13 +69,13 @@ static void *sleeper_body(void *unused)
 {
     (void)unused;
     for (int i = 0; i < BLOCKS; i++)
-        sleeper.blocks[i] = tlfl_test_malloc(48);
+        sleeper.blocks[i] = tlfl_test_malloc(64);
     sleeper.heap = tlfl__heap;
     pthread_barrier_wait(&sleeper.made);
     pthread_barrier_wait(&sleeper.freed);
     void *again[BLOCKS];
     for (int i = 0; i < BLOCKS; i++)
-        again[i] = tlfl_test_malloc(48);
+        again[i] = tlfl_test_malloc(64);
     sleeper.wrong = tlfl__heap_is_valid(tlfl__heap);
     for (int i = 0; i < BLOCKS; i++)
         tlfl_test_free(again[i]);
