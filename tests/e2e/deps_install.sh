@@ -60,9 +60,9 @@ quiet() { ! grep -q . "$dir/said"; }
 
 fresh_system
 check "a fresh system gets everything" run 0
-check "it said first what it would install" said 'missing, to be installed: gcc make'
+check "it said first what it would install" said 'missing, to be installed: gcc g++ make'
 check "the lists were updated" called 'noninteractive apt-get .*update'
-check "required packages come in one call, without recommendations" called 'install -y --no-install-recommends gcc make libhwloc-dev'
+check "required packages come in one call, without recommendations" called 'install -y --no-install-recommends gcc g++ make libhwloc-dev'
 check "apt waits for another one's lock" called 'DPkg::Lock::Timeout=120'
 check "of two names the one that apt knows" called 'libmimalloc2.0 '
 : >"$dir/apt.calls"
@@ -78,6 +78,8 @@ check "shows the commands" said 'would run: apt-get install -y --no-install-reco
 check "and runs none" calls 0
 check "--list" run 0 --list
 check "gives need, state and reason" said 'libpapi-dev .*optional *missing *hardware counters'
+check "--long is another list" run 0 --long --list
+check "of programs to preload" said '^redis-server .*required *missing'
 check "an unknown argument is wrong usage" run 2 --bogus
 check "and is named" said "unknown argument '--bogus'"
 
