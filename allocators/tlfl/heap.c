@@ -342,7 +342,7 @@ static bool heap_has_mail(const struct heap *heap)
 static void *heap_lend(struct heap *heap, unsigned class)
 {
     struct bin *bin = &heap->bin[class];
-    if (TLFL_LIKELY(bin->debut >= HEAP_DEBUT) || heap->current[class] != SPAN_NONE || bin->avail != NULL)
+    if (TLFL_LIKELY(bin->debut == HEAP_DEBUT) || heap->current[class] != SPAN_NONE || bin->avail != NULL)
         return NULL;
     unsigned top = class_top(class);
     if (top == class || class_size(top) > CLASS_DIRECT_MAX)

@@ -59,8 +59,15 @@ enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };
 #define HEAP_OUTBOXES 4
 #define HEAP_KEEP     64 /* granules, 4 MiB: what all live heaps together may keep beyond that */
 #define HEAP_KEEP_MAX 32 /* and a single one */
-#define HEAP_DEBUT    16 /* blocks of a small class before it gets a span of its own */
 #define HEAP_EVENTS   32 /* slow path entries between two looks at the clock; a power of two */
+
+/* Blocks of a small class before it gets a span of its own. The layer of the variant `hardened` wants
+ * blocks of the class that it asked for. */
+#ifndef TLFL_HARDENED
+#define HEAP_DEBUT 16
+#else
+#define HEAP_DEBUT 0
+#endif
 
 struct heap {
     alignas(LINE_PAIR) struct span *direct[CLASS_DIRECT];
