@@ -17,7 +17,7 @@
  *   a write after free                           the block is written and read once more, and kept from use for a while
  *   old contents                                 malloc zeroes, free overwrites
  *   placement that can be told                   up to 32 blocks of a class that wait, and two random numbers
- *   a large block after its free                 five system calls, and its pages are faulted in anew
+ *   a large block after its free                 three system calls, and its pages are faulted in anew
  *   a wrong size told                            nothing
  *
  * malloc_usable_size is the size asked for (1 for 0). malloc_trim gives back what waits and what is in quarantine too, and

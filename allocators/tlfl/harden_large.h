@@ -16,7 +16,7 @@
  * process have.
  *
  * A free gives the pages back and makes a guard of all until GUARDED_HELD large blocks more were freed, or more than
- * GUARDED_HELD_BYTES: a use after free faults.
+ * GUARDED_HELD_BYTES: a use after free faults. Then up to GUARDED_IDLE of a class stay as they are, to be used again.
  */
 #ifndef TLFL_HARDEN_LARGE_H
 #define TLFL_HARDEN_LARGE_H
@@ -29,6 +29,7 @@
 #define GUARDED_SPARE_SHIFT 3
 #define GUARDED_HELD        64
 #define GUARDED_HELD_BYTES  ((size_t)64 << 20)
+#define GUARDED_IDLE        4
 #define GUARDED_SIZE_MAX    ((size_t)PTRDIFF_MAX / 2) /* no sum below overflows */
 
 struct guarded {
@@ -37,7 +38,7 @@ struct guarded {
     char *pointer;     /* the user's */
     size_t size;       /* asked for, at least 1 */
     size_t align;
-    bool guards;           /* whether there are any */
+    bool guards;           /* whether there are any; else all pages are open */
     _Atomic uint64_t seal; /* of pointer, size and whether it is live */
 };
 
@@ -54,7 +55,7 @@ void tlfl__guarded_free(struct guarded *guarded, const char *call);
 /* Gives a block that was checked another size where it is; false when it does not fit, or too much would be filler. */
 bool tlfl__guarded_resize(struct guarded *guarded, size_t size);
 
-/* Lets go of all freed blocks; true when there were any. */
+/* Lets go of all freed and idle blocks; true when there were any. */
 bool tlfl__guarded_clear(void);
 
 #endif

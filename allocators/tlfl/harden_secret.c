@@ -9,7 +9,8 @@
 #define PATTERN_BITS UINT64_C(0x8080808080808080) /* no zero, no ASCII, no address */
 
 struct secret tlfl__secret;
-TLFL_TLS uint64_t tlfl__thread_number, tlfl__thread_draws;
+TLFL_TLS uint32_t tlfl__thread_number;
+TLFL_TLS uint64_t tlfl__thread_chance;
 
 static void secret_make(void)
 {
@@ -31,7 +32,9 @@ TLFL_COLD void tlfl__secret_enter(void)
     static _Atomic uint32_t last;
     if (!atomic_load_explicit(&tlfl__secret.ready, memory_order_acquire))
         secret_make();
-    tlfl__thread_number = 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+    uint32_t number = 1 + atomic_fetch_add_explicit(&last, 1, memory_order_relaxed);
+    tlfl__thread_chance = tlfl__secret.chance + word_mix(number);
+    tlfl__thread_number = number;
 }
 
 static char pattern_byte(const char *at)
@@ -39,12 +42,32 @@ static char pattern_byte(const char *at)
     return (char)(tlfl__secret.pattern >> ((uintptr_t)at % sizeof tlfl__secret.pattern * 8));
 }
 
-/* Up to where whole words begin, then to where they end, then to the end. */
+/* Two words at a time: most of what this variant costs is here. */
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+TLFL_INLINE void pair_put(char *at, pair words)
+{
+    memcpy(at, &words, sizeof words);
+}
+
+TLFL_INLINE pair pair_get(const char *at)
+{
+    pair words;
+    memcpy(&words, at, sizeof words);
+    return words;
+}
+
+/* The bytes up to the first whole word, two pairs, single words, and the bytes of the last part of a word. */
 void tlfl__pattern_fill(char *at, const char *end)
 {
     const uint64_t word = tlfl__secret.pattern;
+    const pair words = {word, word};
     for (; at < end && (uintptr_t)at % sizeof word != 0; at++)
         *at = pattern_byte(at);
+    for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words) {
+        pair_put(at, words);
+        pair_put(at + sizeof words, words);
+    }
     for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word)
         memcpy(at, &word, sizeof word);
     for (; at < end; at++)
@@ -54,16 +77,20 @@ void tlfl__pattern_fill(char *at, const char *end)
 bool tlfl__pattern_stands(const char *at, const char *end)
 {
     const uint64_t word = tlfl__secret.pattern;
-    uint64_t seen, wrong = 0;
+    const pair words = {word, word};
+    pair wrong = {0, 0};
+    uint64_t seen, differs = 0;
     for (; at < end && (uintptr_t)at % sizeof word != 0; at++)
-        wrong |= *at != pattern_byte(at);
+        differs |= *at != pattern_byte(at);
+    for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words)
+        wrong |= (pair_get(at) ^ words) | (pair_get(at + sizeof words) ^ words);
     for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word) {
         memcpy(&seen, at, sizeof seen);
-        wrong |= seen ^ word;
+        differs |= seen ^ word;
     }
     for (; at < end; at++)
-        wrong |= *at != pattern_byte(at);
-    return wrong == 0;
+        differs |= *at != pattern_byte(at);
+    return (differs | wrong[0] | wrong[1]) == 0;
 }
 
 #else

@@ -18,12 +18,13 @@
 extern struct secret {
     _Atomic bool ready;
     uint64_t pattern;
-    uint64_t seal, freed; /* keys of seals; the second one tells those of freed blocks */
-    uint64_t chance;      /* key of the random numbers */
+    uint64_t seal, freed; /* keys of seals: of all, and what those of freed blocks differ by */
+    uint64_t chance;      /* where the random numbers of the threads begin */
 } tlfl__secret;
 
-/* Of this thread: a number from 1 on, 0 before its first call; and how many random numbers it has drawn. */
-extern TLFL_TLS uint64_t tlfl__thread_number, tlfl__thread_draws;
+/* Of this thread: a number from 1 on, 0 before its first call; and the state of its random numbers. */
+extern TLFL_TLS uint32_t tlfl__thread_number;
+extern TLFL_TLS uint64_t tlfl__thread_chance;
 
 /* To be called before all else when tlfl__thread_number is 0: makes the secret if there is none. */
 void tlfl__secret_enter(void);
@@ -34,24 +35,31 @@ TLFL_INLINE void secret_enter(void)
         tlfl__secret_enter();
 }
 
+#define WORD_ODD UINT64_C(0xd6e8feb86659fd93) /* many bits of either kind */
+
 TLFL_INLINE uint64_t word_mix(uint64_t word)
 {
-    const uint64_t odd = UINT64_C(0xd6e8feb86659fd93);
-    word = (word ^ word >> 32) * odd;
-    return (word ^ word >> 32) * odd;
+    word = (word ^ word >> 32) * WORD_ODD;
+    word = (word ^ word >> 32) * WORD_ODD;
+    return word ^ word >> 32;
 }
 
-/* 0 to below - 1: a hash of key, thread and count, so that what was drawn does not tell what comes next. */
+/* 0 to below - 1. */
 TLFL_INLINE uint32_t chance(uint32_t below)
 {
-    uint64_t word = word_mix(tlfl__thread_draws++ + (tlfl__thread_number << 40));
-    return (uint32_t)((word_mix(word ^ tlfl__secret.chance) >> 32) * below >> 32);
+    tlfl__thread_chance += WORD_ODD;
+    return (uint32_t)((word_mix(tlfl__thread_chance) >> 32) * below >> 32);
 }
 
-TLFL_INLINE uint64_t seal_make(const void *address, uint64_t what, bool live)
+/* The seal of a live block; that of the same block when it is freed is seal_other of it, and the other way round. */
+TLFL_INLINE uint64_t seal_make(const void *address, uint64_t what)
 {
-    return word_mix((word_mix((uintptr_t)address ^ tlfl__secret.seal) + what) ^
-                    (live ? 0 : tlfl__secret.freed));
+    return word_mix(((uintptr_t)address ^ tlfl__secret.seal) * WORD_ODD + what);
+}
+
+TLFL_INLINE uint64_t seal_other(uint64_t seal)
+{
+    return seal ^ tlfl__secret.freed;
 }
 
 /* Fills [at, end), and whether it is still filled. */

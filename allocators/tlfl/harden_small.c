@@ -16,21 +16,23 @@ TLFL_INLINE char *head_start(struct head *head)
     return (char *)(head + 1) - (size_t)head->offset * BLOCK_ALIGN;
 }
 
-TLFL_INLINE uint64_t head_seal(const struct head *head, bool live)
+/* As long as the block is live. */
+TLFL_INLINE uint64_t head_seal(const struct head *head)
 {
     uint64_t word;
     memcpy(&word, head, sizeof word);
-    return seal_make(head, word, live);
-}
-
-TLFL_INLINE bool head_is(const struct head *head, bool live)
-{
-    return atomic_load_explicit(&head->seal, memory_order_relaxed) == head_seal(head, live);
+    return seal_make(head, word);
 }
 
 TLFL_INLINE void head_set_live(struct head *head)
 {
-    atomic_store_explicit(&head->seal, head_seal(head, true), memory_order_relaxed);
+    atomic_store_explicit(&head->seal, head_seal(head), memory_order_relaxed);
+}
+
+/* The end of a block of the family below, which may be of a class above the one that was asked for. */
+TLFL_INLINE char *start_end(char *start)
+{
+    return start + map_find(start)->size;
 }
 
 /* Looks before the head first: the granule below may not be there. */
@@ -41,8 +43,9 @@ struct head *tlfl__small_check(const struct span *span, void *pointer, const cha
         tlfl__fail(call, pointer, WHY_INSIDE);
     if (TLFL_UNLIKELY((char *)head < span->base))
         tlfl__fail(call, pointer, WHY_HEAD);
-    if (TLFL_UNLIKELY(!head_is(head, true)))
-        tlfl__fail(call, pointer, head_is(head, false) ? WHY_FREE : WHY_HEAD);
+    uint64_t live = head_seal(head), seal = atomic_load_explicit(&head->seal, memory_order_relaxed);
+    if (TLFL_UNLIKELY(seal != live))
+        tlfl__fail(call, pointer, seal == seal_other(live) ? WHY_FREE : WHY_HEAD);
     const char *start = head_start(head);
     if (TLFL_UNLIKELY(!tlfl__pattern_stands(start, (char *)head)))
         tlfl__fail(call, pointer, WHY_BEFORE);
@@ -72,11 +75,17 @@ static bool slots_clear(slot *slots, uint32_t count, void (*leave)(char *))
     return any;
 }
 
-/* How many blocks of a class are worth `bytes`. */
-TLFL_INLINE uint32_t class_share(unsigned class, size_t bytes, uint32_t least, uint32_t most)
+/* How many blocks of a class are worth `bytes`: a power of two, kept in `known` since it costs a division. */
+TLFL_INLINE uint32_t class_share(_Atomic uint32_t *known, unsigned class, size_t bytes, uint32_t least,
+                                 uint32_t most)
 {
-    size_t count = bytes / class_size(class);
-    return count < least ? least : count > most ? most : (uint32_t)count;
+    uint32_t share = atomic_load_explicit(known, memory_order_relaxed);
+    if (TLFL_UNLIKELY(share == 0)) {
+        size_t count = bytes / class_size(class);
+        share = count < least ? least : count > most ? most : 1u << size_log2(count);
+        atomic_store_explicit(known, share, memory_order_relaxed);
+    }
+    return share;
 }
 
 /* ---- quarantine ---- */
@@ -84,17 +93,19 @@ TLFL_INLINE uint32_t class_share(unsigned class, size_t bytes, uint32_t least, u
 static struct held {
     slot mixed[SMALL_HELD]; /* users' pointers */
     slot queue[SMALL_HELD];
-    _Atomic uint32_t next; /* place in the queue */
+    _Atomic uint32_t next;  /* place in the queue */
+    _Atomic uint32_t share; /* slots that are used of either */
 } quarantine[CLASS_COUNT];
 
 /* Lets a block go to the family below. */
 static void held_leave(char *pointer)
 {
     struct head *head = (struct head *)pointer - 1;
-    if (TLFL_UNLIKELY(!head_is(head, false)))
+    uint64_t freed = seal_other(head_seal(head));
+    if (TLFL_UNLIKELY(atomic_load_explicit(&head->seal, memory_order_relaxed) != freed))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     char *start = head_start(head);
-    const char *end = start + map_find(start)->size;
+    const char *end = start_end(start);
     if (TLFL_UNLIKELY(!tlfl__pattern_stands(start, (char *)head) || !tlfl__pattern_stands(pointer, end)))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     API(free)(start);
@@ -103,12 +114,12 @@ static void held_leave(char *pointer)
 static void held_put(unsigned class, char *pointer)
 {
     struct held *held = &quarantine[class];
-    uint32_t count = class_share(class, SMALL_HELD_BYTES, SMALL_HELD_MIN, SMALL_HELD);
+    uint32_t count = class_share(&held->share, class, SMALL_HELD_BYTES, SMALL_HELD_MIN, SMALL_HELD);
     char *out = slot_swap(&held->mixed[chance(count)], pointer);
     if (out == NULL)
         return;
     uint32_t next = atomic_fetch_add_explicit(&held->next, 1, memory_order_relaxed);
-    out = slot_swap(&held->queue[next % count], out);
+    out = slot_swap(&held->queue[next & (count - 1)], out);
     if (out != NULL)
         held_leave(out);
 }
@@ -117,28 +128,49 @@ static void held_put(unsigned class, char *pointer)
 
 /* Starts of blocks of the family below. */
 static slot stocks[SMALL_STOCKS][CLASS_COUNT][SMALL_STOCK];
+static _Atomic uint32_t stock_shares[CLASS_COUNT]; /* slots that are used */
 
 TLFL_INLINE bool stock_patterned(unsigned class)
 {
     return class_size(class) <= SMALL_STOCK_PATTERNED;
 }
 
+/* Puts a block at random into the stock of a class; the one that it takes the place of, or NULL. */
+TLFL_INLINE char *stock_swap(unsigned class, char *start)
+{
+    slot *stock = stocks[tlfl__thread_number % SMALL_STOCKS][class];
+    uint32_t count =
+        class_share(&stock_shares[class], class, SMALL_STOCK_BYTES, SMALL_STOCK_MIN, SMALL_STOCK);
+    if (stock_patterned(class))
+        tlfl__pattern_fill(start, start_end(start));
+    return slot_swap(&stock[chance(count)], start);
+}
+
+/* The family below may lend a block of another class where it has few of this one: those go to the stock of their own
+ * class, since blocks of classes apart come out of the quarantine of the one that the program uses. */
+static TLFL_NOINLINE char *stock_fresh(unsigned class)
+{
+    char *start = API(malloc)(class_size(class));
+    for (int i = 0; start != NULL && map_find(start)->class != class && i < SMALL_LENT; i++) {
+        char *out = stock_swap(map_find(start)->class, start);
+        if (out != NULL)
+            API(free)(out);
+        start = API(malloc)(class_size(class));
+    }
+    return start;
+}
+
 /* Fills empty slots as it meets them. */
 static char *stock_take(unsigned class)
 {
-    slot *stock = stocks[tlfl__thread_number % SMALL_STOCKS][class];
-    uint32_t count = class_share(class, SMALL_STOCK_BYTES, SMALL_STOCK_MIN, SMALL_STOCK);
-    size_t size = class_size(class);
     char *start;
     do {
-        start = API(malloc)(size);
+        start = stock_fresh(class);
         if (TLFL_UNLIKELY(start == NULL))
             return NULL;
-        if (stock_patterned(class))
-            tlfl__pattern_fill(start, start + size);
-        start = slot_swap(&stock[chance(count)], start);
+        start = stock_swap(class, start);
     } while (TLFL_UNLIKELY(start == NULL));
-    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start + size)))
+    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start_end(start))))
         tlfl__fail("malloc", start, WHY_UNUSED);
     return start;
 }
@@ -156,7 +188,7 @@ void *tlfl__small_new(size_t size, size_t align)
     char *start = stock_take(class);
     if (TLFL_UNLIKELY(start == NULL))
         return NULL;
-    const char *end = start + class_size(class);
+    const char *end = start_end(start);
     char *pointer = (char *)size_round((uintptr_t)start + sizeof(struct head), align);
     size_t room = (size_t)(end - pointer) - size - SMALL_CANARY;
     if (room >= align)
@@ -177,12 +209,11 @@ void *tlfl__small_new(size_t size, size_t align)
 void tlfl__small_free(const struct span *span, struct head *head, const char *call)
 {
     char *pointer = (char *)(head + 1);
-    unsigned class = span->class;
-    uint64_t live = head_seal(head, true);
-    if (TLFL_UNLIKELY(!atomic_compare_exchange_strong(&head->seal, &live, head_seal(head, false))))
+    uint64_t live = head_seal(head);
+    if (TLFL_UNLIKELY(!atomic_compare_exchange_strong(&head->seal, &live, seal_other(live))))
         tlfl__fail(call, pointer, WHY_FREE);
     tlfl__pattern_fill(pointer, pointer + head->size);
-    held_put(class, pointer);
+    held_put(span->class, pointer);
 }
 
 bool tlfl__small_resize(const struct span *span, struct head *head, size_t size)

@@ -2,7 +2,7 @@
  *
  * A block of the family below, which has a size class:
  *
- *     start               head     pointer           pointer + size         start + class_size
+ *     start               head     pointer           pointer + size         end
  *       | gap, often empty |        | the user's bytes | tail, 8 bytes at least |
  *
  *   gap, tail  hold the pattern, looked at by free, realloc and malloc_usable_size. How much of the spare room is the gap is
@@ -35,6 +35,7 @@
 #define SMALL_STOCK_BYTES     ((size_t)16 << 10)
 #define SMALL_STOCK_MIN       4
 #define SMALL_STOCK_PATTERNED ((size_t)1 << 10)
+#define SMALL_LENT            32 /* blocks of other classes that are passed over */
 #define SMALL_HELD            256
 #define SMALL_HELD_BYTES      ((size_t)32 << 10)
 #define SMALL_HELD_MIN        2
@@ -49,6 +50,8 @@ struct head {
 _Static_assert(sizeof(struct head) == BLOCK_ALIGN, "the user's bytes are aligned as the head is");
 _Static_assert(CLASS_MAX / BLOCK_ALIGN <= UINT16_MAX, "an offset fits");
 _Static_assert(SMALL_STOCK_MIN <= SMALL_STOCK && SMALL_HELD_MIN <= SMALL_HELD, "the arrays hold the least");
+_Static_assert((SMALL_HELD & (SMALL_HELD - 1)) == 0 && (SMALL_HELD_MIN & (SMALL_HELD_MIN - 1)) == 0,
+               "places in the queue go round by a mask");
 
 /* Whether blocks of this size and alignment are small. */
 TLFL_INLINE bool small_fits(size_t size, size_t align)
