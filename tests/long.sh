@@ -78,6 +78,7 @@ for lib in "$build"/lib/libtlfl*.so; do
   tap "programs under $(basename "$lib" .so)" tests/programs/run.sh $size "$lib"
 done
 tap "other machines" tests/cross/run.sh
+tap "model of the heaps" tests/model/run.sh --long
 tap "memory by node" tests/guest/run.sh --fetch
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: unit sanitized conformance misuse programs cross guest tlfl R e2e (all without arguments). What was skipped is
+# Groups: unit sanitized conformance misuse programs cross guest tlfl model R e2e (all without arguments). What was skipped is
 # listed with its reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
@@ -103,6 +103,11 @@ tlfl() {
   done
 }
 
+# Every interleaving of what threads do to each other's heaps, in small; larger in long.sh.
+model() {
+  one "model of the heaps" tests/model/run.sh
+}
+
 R() {
   one R Rscript tests/R/run.R
 }
@@ -113,11 +118,11 @@ e2e() {
   done
 }
 
-[ $# -gt 0 ] || set -- unit sanitized conformance misuse programs cross guest tlfl R e2e
+[ $# -gt 0 ] || set -- unit sanitized conformance misuse programs cross guest tlfl model R e2e
 for group in "$@"; do
   case $group in
-    unit | sanitized | conformance | misuse | programs | cross | guest | tlfl | R | e2e) "$group" ;;
-    *) echo "run.sh: no group '$group'; there are unit sanitized conformance misuse programs cross guest tlfl R e2e" >&2; exit 2 ;;
+    unit | sanitized | conformance | misuse | programs | cross | guest | tlfl | model | R | e2e) "$group" ;;
+    *) echo "run.sh: no group '$group'; there are unit sanitized conformance misuse programs cross guest tlfl model R e2e" >&2; exit 2 ;;
   esac
 done
 
