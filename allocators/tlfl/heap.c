@@ -246,6 +246,10 @@ TLFL_NOINLINE void tlfl__heap_tick(struct heap *heap)
     if (heap_state(heap) != HEAP_LIVE) /* a sweep settles those */
         return;
     tlfl__remote_flush(heap);
+    if (TLFL_UNLIKELY(tlfl__thread_moved(heap))) {
+        heap->refills = HEAP_EVENTS - 1; /* the next refill follows; the shelves must not put it off */
+        tlfl__heap_clear_shelves(heap);
+    }
     uint64_t now = tlfl__os_ms();
     if (now - heap_ticked(heap) < POOL_TICK_MS)
         return;
@@ -357,7 +361,7 @@ void *tlfl__heap_refill(struct heap *heap, unsigned class)
     void *block;
     struct span *span = heap->current[class];
     span_check_empty(span);
-    if (TLFL_UNLIKELY((++heap->refills & (HEAP_EVENTS - 1)) == 0)) {
+    if (heap_count_refill(heap)) {
         tlfl__heap_tick(heap);
         heap = tlfl__thread_follow(heap);
         if ((block = span_pop(heap->current[class])) != NULL)

@@ -171,6 +171,12 @@ TLFL_INLINE void heap_count_event(struct heap *heap)
         tlfl__heap_tick(heap);
 }
 
+/* The same of malloc; true when a tick is due, after which the thread has to follow (thread.h). */
+TLFL_INLINE bool heap_count_refill(struct heap *heap)
+{
+    return TLFL_UNLIKELY((++heap->refills & (HEAP_EVENTS - 1)) == 0);
+}
+
 /* A span comes off a shelf to be used. */
 TLFL_INLINE void heap_count_taken(struct heap *heap, const struct span *span)
 {

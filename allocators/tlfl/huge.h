@@ -3,10 +3,11 @@
  * A mapping each, resized by mremap. It starts at any page; being larger than a granule, or aligned to
  * one and made of whole ones, it never shares the granule of its start with the start of another.
  *
- * A block that is freed is unmapped, unless the program has lately shown that it wants such blocks
- * again: mappings stay, HUGE_KEEP of them at most and no more bytes than were allocated since the
- * tick before last, until a tick finds them unused for HUGE_IDLE_MS. What is kept stays resident, so
- * a loop over huge blocks costs no page faults.
+ * A block that is freed stays mapped until a tick finds it unused for HUGE_IDLE_MS, or until what is in
+ * use and what is kept would exceed what was in use at once since the tick before last; then those kept
+ * for longest go. There are HUGE_KEEP of them at most. What is kept stays resident, so
+ * a loop over huge blocks costs no page faults; it serves threads of the NUMA node for which it was
+ * mapped (run.first).
  */
 #ifndef TLFL_HUGE_H
 #define TLFL_HUGE_H

@@ -62,6 +62,10 @@ static struct span *large_from_pool(unsigned class)
     struct heap *heap = tlfl__thread_heap();
     if (heap == NULL)
         return large_new(class, 0);
+    if (heap_count_refill(heap)) {
+        tlfl__heap_tick(heap);
+        heap = tlfl__thread_follow(heap);
+    }
     struct span *span = large_from_bigger(heap, class);
     if (span != NULL)
         return span;

@@ -196,9 +196,14 @@ void *tlfl__thread_malloc(unsigned class)
     return block;
 }
 
+bool tlfl__thread_moved(const struct heap *heap)
+{
+    return TLFL_UNLIKELY(tlfl__os_nodes() > 1) && tlfl__os_node() != heap->node;
+}
+
 struct heap *tlfl__thread_follow(struct heap *heap)
 {
-    if (TLFL_LIKELY(tlfl__os_nodes() == 1) || heap_state(heap) != HEAP_LIVE || tlfl__os_node() == heap->node)
+    if (heap_state(heap) != HEAP_LIVE || !tlfl__thread_moved(heap))
         return heap;
     tlfl__remote_flush(heap);
     tlfl__central_enter();

@@ -31,6 +31,9 @@ struct heap *tlfl__thread_heap(void);
 /* A block of `class` for a thread without a heap of its own; NULL and ENOMEM when refused. */
 void *tlfl__thread_malloc(unsigned class);
 
+/* Whether the caller is on another NUMA node than its heap. */
+bool tlfl__thread_moved(const struct heap *heap);
+
 /* The heap to refill: `heap`, the caller's own, or another one if the thread has moved. */
 struct heap *tlfl__thread_follow(struct heap *heap);
 
