@@ -29,12 +29,6 @@ TLFL_INLINE void head_set_live(struct head *head)
     atomic_store_explicit(&head->seal, head_seal(head), memory_order_relaxed);
 }
 
-/* The end of a block of the family below, which may be of a class above the one that was asked for. */
-TLFL_INLINE char *start_end(char *start)
-{
-    return start + map_find(start)->size;
-}
-
 /* Looks before the head first: the granule below may not be there. */
 struct head *tlfl__small_check(const struct span *span, void *pointer, const char *call)
 {
@@ -105,7 +99,7 @@ static void held_leave(char *pointer)
     if (TLFL_UNLIKELY(atomic_load_explicit(&head->seal, memory_order_relaxed) != freed))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     char *start = head_start(head);
-    const char *end = start_end(start);
+    const char *end = start + map_find(start)->size;
     if (TLFL_UNLIKELY(!tlfl__pattern_stands(start, (char *)head) || !tlfl__pattern_stands(pointer, end)))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     API(free)(start);
@@ -135,42 +129,23 @@ TLFL_INLINE bool stock_patterned(unsigned class)
     return class_size(class) <= SMALL_STOCK_PATTERNED;
 }
 
-/* Puts a block at random into the stock of a class; the one that it takes the place of, or NULL. */
-TLFL_INLINE char *stock_swap(unsigned class, char *start)
+/* Fills empty slots as it meets them. */
+static char *stock_take(unsigned class)
 {
     slot *stock = stocks[tlfl__thread_number % SMALL_STOCKS][class];
     uint32_t count =
         class_share(&stock_shares[class], class, SMALL_STOCK_BYTES, SMALL_STOCK_MIN, SMALL_STOCK);
-    if (stock_patterned(class))
-        tlfl__pattern_fill(start, start_end(start));
-    return slot_swap(&stock[chance(count)], start);
-}
-
-/* The family below may lend a block of another class where it has few of this one: those go to the stock of their own
- * class, since blocks of classes apart come out of the quarantine of the one that the program uses. */
-static TLFL_NOINLINE char *stock_fresh(unsigned class)
-{
-    char *start = API(malloc)(class_size(class));
-    for (int i = 0; start != NULL && map_find(start)->class != class && i < SMALL_LENT; i++) {
-        char *out = stock_swap(map_find(start)->class, start);
-        if (out != NULL)
-            API(free)(out);
-        start = API(malloc)(class_size(class));
-    }
-    return start;
-}
-
-/* Fills empty slots as it meets them. */
-static char *stock_take(unsigned class)
-{
+    size_t size = class_size(class);
     char *start;
     do {
-        start = stock_fresh(class);
+        start = API(malloc)(size);
         if (TLFL_UNLIKELY(start == NULL))
             return NULL;
-        start = stock_swap(class, start);
+        if (stock_patterned(class))
+            tlfl__pattern_fill(start, start + size);
+        start = slot_swap(&stock[chance(count)], start);
     } while (TLFL_UNLIKELY(start == NULL));
-    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start_end(start))))
+    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start + size)))
         tlfl__fail("malloc", start, WHY_UNUSED);
     return start;
 }
@@ -188,7 +163,7 @@ void *tlfl__small_new(size_t size, size_t align)
     char *start = stock_take(class);
     if (TLFL_UNLIKELY(start == NULL))
         return NULL;
-    const char *end = start_end(start);
+    const char *end = start + class_size(class);
     char *pointer = (char *)size_round((uintptr_t)start + sizeof(struct head), align);
     size_t room = (size_t)(end - pointer) - size - SMALL_CANARY;
     if (room >= align)

@@ -35,7 +35,6 @@
 #define SMALL_STOCK_BYTES     ((size_t)16 << 10)
 #define SMALL_STOCK_MIN       4
 #define SMALL_STOCK_PATTERNED ((size_t)1 << 10)
-#define SMALL_LENT            32 /* blocks of other classes that are passed over */
 #define SMALL_HELD            256
 #define SMALL_HELD_BYTES      ((size_t)32 << 10)
 #define SMALL_HELD_MIN        2
