@@ -12,7 +12,7 @@
  *   filler  holds the pattern, looked at by free, realloc and malloc_usable_size. What realloc made larger has some of
  *           its size more of it (GUARDED_SPARE_SHIFT), so that growth by small steps does not move it each time
  *
- * More than GUARDED_MAX blocks do not get guards, since each takes three mappings of the 65,530 that Linux lets a
+ * More than GUARDED_MAX blocks do not get guards, since each takes four mappings of the 65,530 that Linux lets a
  * process have.
  *
  * A free gives the pages back and makes a guard of all until GUARDED_HELD large blocks more were freed, or more than
@@ -23,7 +23,7 @@
 
 #include "span.h"
 
-#define GUARDED_MAX         8192
+#define GUARDED_MAX         4096
 #define GUARDED_FRONT_PAGES 8
 #define GUARDED_ALIGN_MAX   (GRANULE_SIZE / 2)
 #define GUARDED_SPARE_SHIFT 3

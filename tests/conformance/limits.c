@@ -281,8 +281,8 @@ static void test_mappings(void)
 {
     enum { MANY = 20000, THREADS = 4 };
     uint64_t seed = 5;
-    /* tlfl-hardened cuts three mappings out of each large block, for 8,192 of them at most. */
-    size_t before = mapping_count(), most = before + (allocator_is_hardened() ? 3 * 8192 : 0) + 1000;
+    /* tlfl-hardened cuts four mappings out of each large block, for 4,096 of them at most. */
+    size_t before = mapping_count(), most = before + (allocator_is_hardened() ? 4 * 4096 : 0) + 1000;
     for (int i = 0; i < MANY; i++)
         held[i] = malloc(random_size(&seed, 17));
     for (int i = 0; i < MANY; i += 2)
@@ -290,8 +290,8 @@ static void test_mappings(void)
     size_t now = mapping_count();
     for (int i = 1; i < MANY; i += 2)
         free(held[i]);
-    tap_ok(before != 0 && now < most,
-           "20,000 blocks of up to 128 KiB, half freed: %zu mappings, before %zu", now, before);
+    tap_ok(before != 0 && now < most, "20,000 blocks of up to 128 KiB, half freed: %zu mappings, before %zu",
+           now, before);
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, mapping_body, (void *)i) != 0)
@@ -299,8 +299,7 @@ static void test_mappings(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     now = mapping_count();
-    tap_ok(now < most, "four threads, sizes to 16 MiB, alignments to 128 KiB, realloc: %zu mappings",
-           now);
+    tap_ok(now < most, "four threads, sizes to 16 MiB, alignments to 128 KiB, realloc: %zu mappings", now);
 }
 
 int main(void)

@@ -98,10 +98,11 @@ static void test_pairs(void)
            "%d rounds of changing pairs, %zu KiB live: %zu KiB at most in the first half, %zu in the second",
            PAIR_ROUNDS, pair_bytes / KIB, early / KIB, late / KIB);
     /* To tlfl-hardened a block is 24 bytes more, and its quarantine keeps spans that are otherwise free. */
-    tap_promise(late < PAIR_THREADS * pair_bytes * (allocator_is_hardened() ? 4 : 3) / 2,
-                "changing pairs: never more than one and a half times the live bytes a thread, of tlfl-hardened "
-                "two: %zu KiB",
-                late / KIB);
+    tap_promise(
+        late < PAIR_THREADS * pair_bytes * (allocator_is_hardened() ? 4 : 3) / 2,
+        "changing pairs: never more than one and a half times the live bytes a thread, of tlfl-hardened "
+        "two: %zu KiB",
+        late / KIB);
 }
 
 /* ---- an owner that sleeps, all its blocks freed by others ---- */
