@@ -30,6 +30,8 @@ TLFL_TESTS  := $(basename $(notdir $(sort $(wildcard tests/tlfl/*.c))))
 MISUSES     := $(basename $(notdir $(sort $(wildcard tests/misuse/*.c))))
 TLFL_SRC    := $(sort $(wildcard allocators/tlfl/*.c))
 -include allocators/tlfl/variants.mk
+# The stress, built as each variant whose inside is the plain one's.
+STRESSES    := $(patsubst %,stress-%,$(filter-out hardened,$(TLFL_VARIANTS)))
 
 # An optional backend is built only where its library is installed; `ak doctor` names what is missing.
 have = $(shell echo 'int main(void){return 0;}' | $(CC) -x c -include $(1) - $(2) -o /dev/null 2>/dev/null && echo yes)
@@ -50,7 +52,8 @@ TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
-TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) $(TLFL_TESTS:%=$(B)/tests/tlfl/%) \
+TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) \
+               $(TLFL_TESTS:%=$(B)/tests/tlfl/%) $(STRESSES:%=$(B)/tests/tlfl/%) \
                $(MISUSES:%=$(B)/tests/misuse/%) $(PLUGINS:%=$(B)/tests/conformance/plugins/%.so)
 
 # ---- build -----------------------------------------------------------------------------------
@@ -147,10 +150,16 @@ $(B)/tests/conformance/plugins/%.so: tests/conformance/plugins/%.c $(FLAGS_STAMP
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared $< $(LDFLAGS) -MF $(B)/obj/plugin-$*.d -o $@
 
+TLFL_TEST_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST
 $(B)/tests/tlfl/%: tests/tlfl/%.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
-	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) $(SAN) -Iallocators/tlfl -DTLFL_TEST $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
+	$(Q)$(TLFL_TEST_BUILD) $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
+
+$(B)/tests/tlfl/stress-%: tests/tlfl/stress.c $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(TLFL_TEST_BUILD) $(TLFL_FLAGS_$*) $< $(TLFL_SRC) -lpthread $(LDFLAGS) -o $@
 
 # Misuse programs: one a category. The compiler must take the calls as they stand.
 MISUSE_OBJ := $(call obj,$(sort $(wildcard tests/misuse/driver/*.c)))

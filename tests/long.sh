@@ -78,6 +78,9 @@ for lib in "$build"/lib/libtlfl*.so; do
   tap "programs under $(basename "$lib" .so)" tests/programs/run.sh $size "$lib"
 done
 tap "other machines" tests/cross/run.sh
+for t in "$build"/tests/tlfl/stress*; do
+  tap "${t##*/}, long" env CONFORMANCE_LONG=1 "$t"
+done
 tap "model of the heaps" tests/model/run.sh --long
 tap "memory by node" tests/guest/run.sh --fetch
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The harness and the kernels built with ThreadSanitizer: a data race ends a launch with a non-zero status. (The allocators
-# are not: the sanitizer brings its own.) Prints TAP.
+# The harness, the kernels and the inside of tlfl built with ThreadSanitizer: a data race ends a launch with a non-zero status.
+# (The kernels' allocator is the sanitizer's own.) Prints TAP.
 set -u
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -11,7 +11,8 @@ trap 'rm -f "$log"' EXIT INT TERM
 count=0
 failed=0
 
-if ! make --no-print-directory -j2 BUILD="$tsan" SANITIZE=thread OPT='-O1 -g' kernels unit-tests > "$log" 2>&1; then
+if ! make --no-print-directory -j2 BUILD="$tsan" SANITIZE=thread OPT='-O1 -g' kernels unit-tests \
+    "$tsan/tests/tlfl/remote" "$tsan/tests/tlfl/stress" > "$log" 2>&1; then
   echo "1..1"
   echo "not ok 1 - the suite builds with -fsanitize=thread"
   tail -n 5 "$log" | sed 's/^/#   /'
@@ -32,6 +33,8 @@ while read -r program options; do
   fi
 done <<'LIST'
 tests/unit/test_harness
+tests/tlfl/remote
+tests/tlfl/stress
 kernels/null --threads 3 --ops 2000 --counters none
 kernels/churn --threads 3 --ops 2000 --counters none
 kernels/fastpath --threads 2 --ops 2000 --counters none

@@ -2,11 +2,13 @@
 #include "../conformance/tap.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "api.h"
 #include "check.h"
 #include "heap.h"
+#include "lock.h"
 #include "map.h"
 #include "remote.h"
 #include "thread.h"
@@ -106,6 +108,45 @@ static void test_sleeper(void)
     tap_ok(sleeper.heap->granules == 0, "nothing is left of it");
 }
 
+/* Stops when all blocks of its span have been handed out and no malloc has noticed: the span is still CURRENT. */
+static void *exhausted_body(void *unused)
+{
+    (void)unused;
+    struct span *span;
+    int count = 0;
+    do {
+        sleeper.blocks[count] = tlfl_test_malloc(2048);
+        span = map_find(sleeper.blocks[count++]);
+    } while (count < (int)span->capacity || span->carved < span->capacity || span->free != BLOCK_END);
+    pthread_barrier_wait(&sleeper.made);
+    pthread_barrier_wait(&sleeper.freed);
+    void *block = tlfl_test_malloc(2048);
+    if (map_find(block) != span)
+        sleeper.wrong = "not of the same span";
+    tlfl_test_free(block);
+    return NULL;
+}
+
+static void test_exhausted(void)
+{
+    pthread_t thread;
+    memset(sleeper.blocks, 0, sizeof sleeper.blocks);
+    sleeper.wrong = NULL;
+    if (pthread_create(&thread, NULL, exhausted_body, NULL) != 0)
+        _exit(1);
+    pthread_barrier_wait(&sleeper.made);
+    struct span *span = map_find(sleeper.blocks[0]);
+    bool good = span_state(span) == SPAN_CURRENT;
+    free_body(sleeper.blocks);
+    tlfl_test_malloc_trim(0);
+    good &= span_state(span) == SPAN_CURRENT;
+    pthread_barrier_wait(&sleeper.freed);
+    pthread_join(thread, NULL);
+    tap_ok(good && sleeper.wrong == NULL, "a span all of whose blocks came back stays while it is CURRENT (%s)",
+           sleeper.wrong == NULL ? "and goes on" : sleeper.wrong);
+    tlfl_test_malloc_trim(0);
+}
+
 static void test_idle(void)
 {
     static void *blocks[BLOCKS];
@@ -161,6 +202,87 @@ static void test_handover(void)
     tap_ok(made_by == first && tlfl__thread_heaps() == heaps, "the next thread takes over the idle heap");
     for (int i = 0; i < BLOCKS; i++)
         tlfl_test_free(blocks[i]);
+}
+
+/* ---- thieves beside an owner that goes on, for the sanitizer ---- */
+
+/* The owner makes blocks of one class, in a ring; all that others do is to free them in turn and to steal. So a list often
+ * holds whole spans, FULL ones and the CURRENT one, which has to stay. */
+enum { STOLEN_SIZE = 2048, RING = 80, STOLEN_ROUNDS = 20000, STEAL_EVERY = 24, THIEVES = 2 };
+
+static struct {
+    void *_Atomic ring[RING];
+    struct heap *_Atomic heap;
+    _Atomic bool over;
+    _Atomic unsigned stolen, doubled;
+} victim;
+
+static void *victim_body(void *unused)
+{
+    (void)unused;
+    const char *wrong = NULL;
+    for (unsigned round = 0; round < STOLEN_ROUNDS && wrong == NULL; round++) {
+        uint64_t *block = tlfl_test_malloc(STOLEN_SIZE);
+        atomic_store(&victim.heap, tlfl__heap);
+        block[0] = block[STOLEN_SIZE / 8 - 1] = round;
+        while (atomic_load(&victim.ring[round % RING]) != NULL)
+            sched_yield();
+        if (round % 64 == 63)
+            tlfl_test_free(block);
+        else
+            atomic_store(&victim.ring[round % RING], block);
+        if (round % 1000 == 0) {
+            tlfl__central_enter();
+            tlfl__heap_collect(tlfl__heap);
+            wrong = tlfl__heap_is_valid(tlfl__heap);
+            tlfl__central_leave();
+        }
+    }
+    atomic_store(&victim.over, true);
+    return (void *)wrong;
+}
+
+static void *thief_body(void *number)
+{
+    unsigned freed = 0;
+    for (uintptr_t at = (uintptr_t)number; !atomic_load(&victim.over); at++) {
+        uint64_t *block = atomic_exchange(&victim.ring[at % RING], NULL);
+        if (block == NULL) {
+            sched_yield();
+            continue;
+        }
+        if (block[0] != block[STOLEN_SIZE / 8 - 1])
+            atomic_fetch_add(&victim.doubled, 1);
+        tlfl_test_free(block);
+        if (++freed % STEAL_EVERY != 0)
+            continue;
+        struct heap *heap = atomic_load(&victim.heap);
+        tlfl__remote_flush(tlfl__heap);
+        if (tlfl__remote_steal(heap) || (freed % 3 == 0 && tlfl__remote_clear(heap)))
+            atomic_fetch_add(&victim.stolen, 1);
+    }
+    return NULL;
+}
+
+static void test_thieves(void)
+{
+    pthread_t owner, thieves[THIEVES];
+    void *wrong = NULL;
+    if (pthread_create(&owner, NULL, victim_body, NULL) != 0)
+        _exit(1);
+    for (uintptr_t i = 0; i < THIEVES; i++)
+        if (pthread_create(&thieves[i], NULL, thief_body, (void *)i) != 0)
+            _exit(1);
+    pthread_join(owner, &wrong);
+    for (int i = 0; i < THIEVES; i++)
+        pthread_join(thieves[i], NULL);
+    for (int i = 0; i < RING; i++)
+        tlfl_test_free(atomic_exchange(&victim.ring[i], NULL));
+    tlfl_test_malloc_trim(0);
+    tap_ok(wrong == NULL && atomic_load(&victim.doubled) == 0, "thieves beside an owner that goes on (%s)",
+           wrong != NULL ? (const char *)wrong : "all holds");
+    tap_note("spans were had %u times", atomic_load(&victim.stolen));
+    tap_ok(tlfl__span_count() == 0, "they leave no span behind: %zu", tlfl__span_count());
 }
 
 /* ---- stress, for the sanitizer ---- */
@@ -221,8 +343,10 @@ int main(void)
     tlfl_test_free(tlfl_test_malloc(1)); /* a heap for main */
     test_list();
     test_sleeper();
+    test_exhausted();
     test_idle();
     test_handover();
+    test_thieves();
     test_stress();
     return tap_done();
 }
