@@ -356,6 +356,18 @@ static void *heap_lend(struct heap *heap, unsigned class)
     return block != NULL ? block : tlfl__heap_refill(heap, top);
 }
 
+/* A block that is free in a class of the same doubling, sooner than fresh pages; else NULL. Every
+ * HEAP_LENDS blocks the class gets one of its own, so that what it needs for long it has in the end. */
+static void *heap_lend_wide(struct heap *heap, unsigned class)
+{
+    void *block = NULL;
+    if (class < HEAP_WIDE || ++heap->bin[class].lent % (HEAP_LENDS + 1) == 0)
+        return NULL;
+    for (unsigned larger = class + 1; block == NULL && larger <= class_top(class); larger++)
+        block = span_pop(heap->current[larger]);
+    return block;
+}
+
 void *tlfl__heap_refill(struct heap *heap, unsigned class)
 {
     void *block;
@@ -377,6 +389,8 @@ void *tlfl__heap_refill(struct heap *heap, unsigned class)
     span = heap->current[class];
     if (span != SPAN_NONE) {
         if (span->carved < span->capacity) {
+            if ((block = heap_lend_wide(heap, class)) != NULL)
+                return block;
             tlfl__span_carve(span);
             return span_pop(span);
         }

@@ -27,7 +27,9 @@
  *          putting back leaves it as it is
  *
  * A class that the heap has hardly used has no span. The largest class of its doubling serves it, up to
- * HEAP_DEBUT times, so that a few blocks of each of many sizes do not cost a page for each size.
+ * HEAP_DEBUT times, so that a few blocks of each of many sizes do not cost a page for each size. For
+ * the same reason a class of pages takes a free block of a larger class in its doubling before it
+ * touches fresh ones, but for every eighth time.
  *
  * own[] finds the span of a block that this thread may free by itself, in one load. It is a cache by
  * the low bits of the granule's number: what it has no room for goes by map.h. An entry is the
@@ -43,7 +45,7 @@ struct bin {
     struct span *avail; /* AVAIL spans, doubly linked, NULL at both ends */
     uint8_t first, end; /* direct[first] to direct[end - 1] are of this class */
     uint8_t order;      /* of its spans */
-    uint8_t debut;      /* blocks that a larger class has lent to it */
+    uint8_t debut, lent; /* blocks that a larger class has lent to it, at first and later */
 };
 
 /* Blocks on the way to another heap: see remote.h. */
@@ -59,6 +61,8 @@ enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };
 #define HEAP_OUTBOXES 4
 #define HEAP_KEEP     64 /* granules, 4 MiB: what all live heaps together may keep beyond that */
 #define HEAP_KEEP_MAX 32 /* and a single one */
+#define HEAP_WIDE     24 /* class of 2.5 KiB: from here on a block is worth a look before a fresh one */
+#define HEAP_LENDS    7
 #define HEAP_EVENTS   32 /* slow path entries between two looks at the clock; a power of two */
 
 /* Blocks of a small class before it gets a span of its own. The layer of the variant `hardened` wants
