@@ -33,6 +33,7 @@ static struct span *huge_unkeep(unsigned i)
     struct span *span = huge.kept[i];
     huge.kept_bytes -= span->bytes;
     huge.count--;
+    poison_lift(span->base, span->bytes);
     for (; i < huge.count; i++)
         huge.kept[i] = huge.kept[i + 1];
     return span;
@@ -109,6 +110,7 @@ void tlfl__huge_give(struct span *span)
     }
     span->idle_since = now;
     huge.kept_bytes += span->bytes;
+    poison_set(span->base, span->bytes);
     huge.kept[huge.count++] = span;
     tlfl__central_leave();
     while (drops > 0)

@@ -40,6 +40,7 @@ TLFL_INLINE struct span *large_from_shelf(struct heap *heap, unsigned class)
     struct span *span = shelf_take(&heap->large[class]);
     if (TLFL_LIKELY(span != NULL)) {
         heap_count_taken(heap, span);
+        poison_lift(span->base, span->bytes);
         span->zero = false;
     }
     return span;
@@ -150,6 +151,7 @@ void tlfl__large_free(struct span *span, void *block)
         tlfl__fail("free", block, "block is free already");
     struct heap *heap = tlfl__heap;
     if (TLFL_LIKELY(span_owner(span) == heap) && TLFL_LIKELY(heap_keeps(heap, span))) { /* never a huge one */
+        poison_set(span->base, span->bytes);
         shelf_put(&heap->large[span->class - CLASS_COUNT], span);
         heap_count_event(heap);
     } else {

@@ -2,6 +2,7 @@
 #include "meta.h"
 
 #include "os.h"
+#include "poison.h"
 
 /* [at, end) is the unused rest of the newest mapping; older rests are smaller than one structure
  * and are given up. */
@@ -20,9 +21,11 @@ void *tlfl__meta_take(size_t bytes)
         meta.at = start;
         meta.end = start + META_STEP;
         meta.bytes += META_STEP;
+        poison_set(start, META_STEP);
     }
     void *taken = meta.at;
     meta.at += bytes;
+    poison_lift(taken, bytes);
     return taken;
 }
 

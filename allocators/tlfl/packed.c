@@ -112,8 +112,10 @@ static void lane_fill(struct heap *heap, struct packed_lanes *lanes, unsigned cl
 static struct packed_lanes *lanes_new(void)
 {
     struct packed_lanes *lanes = tlfl__meta_take(sizeof *lanes);
-    for (unsigned class = 0; lanes != NULL && class < PACKED_CLASSES; class ++)
+    for (unsigned class = 0; lanes != NULL && class < PACKED_CLASSES; class ++) {
         lanes->lane[class].free = BLOCK_END;
+        lanes->lane[class].size = (uint32_t)class_size(class); /* of what is poisoned */
+    }
     return lanes;
 }
 

@@ -6,6 +6,7 @@
 #include "map.h"
 #include "meta.h"
 #include "os.h"
+#include "poison.h"
 
 /* Bucket 0 holds chunks with nothing free, bucket b those whose longest free run has 2^(b-1) to
  * 2^b - 1 granules. */
@@ -159,6 +160,7 @@ static struct chunk *chunk_new(unsigned needed, unsigned node)
     pool.chunks = chunk;
     pool.granules += granules;
     pool.free += granules;
+    poison_set(base, granules * GRANULE_SIZE);
     chunk_enlist(chunk);
     return chunk;
 }
@@ -176,6 +178,7 @@ static void chunk_delete(struct chunk *chunk)
         chunk->later->earlier = chunk->earlier;
     pool.granules -= granules;
     pool.free -= granules;
+    poison_lift(chunk->base, granules * GRANULE_SIZE);
     tlfl__os_unmap(chunk->base, granules * GRANULE_SIZE);
     chunk->next = pool.spare;
     pool.spare = chunk;
@@ -193,6 +196,7 @@ static bool chunk_take(struct chunk *chunk, unsigned granules, struct run *run)
         return false;
     uint64_t bits = bits_mask(bits_first(starts), granules);
     *run = (struct run){chunk, bits_first(starts), granules, (chunk->dirty & bits) == 0};
+    poison_lift(run_start(run), granules * GRANULE_SIZE);
     chunk_set_dirty(chunk, chunk->dirty & ~bits);
     chunk_set_free(chunk, chunk->free & ~bits);
     return true;
@@ -244,6 +248,7 @@ bool tlfl__pool_resize(struct run *run, unsigned granules)
     chunk_set_dirty(chunk, chunk->dirty & ~bits);
     chunk_set_free(chunk, chunk->free & ~bits);
     run->granules = granules;
+    poison_lift(run_start(run), granules * GRANULE_SIZE);
     return true;
 }
 
@@ -259,6 +264,7 @@ void tlfl__pool_give(const struct run *run)
     uint64_t bits = bits_mask(run->first, run->granules);
     chunk_set_free(chunk, chunk->free | bits);
     chunk_set_dirty(chunk, chunk->dirty | bits);
+    poison_set(run_start(run), run->granules * GRANULE_SIZE);
     if (pool_overfull())
         atomic_store_explicit(&pool.overfull, true, memory_order_relaxed);
 }

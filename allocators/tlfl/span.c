@@ -25,6 +25,7 @@ struct span *tlfl__span_take(void)
 {
     struct span *span = span_spare;
     if (span != NULL) {
+        poison_lift(span, sizeof *span);
         span_spare = span->next;
         memset(span, 0, sizeof *span);
     } else if ((span = tlfl__meta_take(sizeof *span)) == NULL) {
@@ -41,6 +42,7 @@ void tlfl__span_give(struct span *span)
     span->next = span_spare;
     span_spare = span;
     span_used--;
+    poison_set(span, sizeof *span);
 }
 
 size_t tlfl__span_count(void)
@@ -63,6 +65,7 @@ void tlfl__span_cut(struct span *span, unsigned class)
     span->wake = wake == 0 ? 1 : wake > SPAN_WAKE_MAX ? SPAN_WAKE_MAX : wake;
     span->carved = 0;
     span->free = BLOCK_END;
+    poison_set(span->base, span->run.granules * GRANULE_SIZE);
 }
 
 bool tlfl__span_carve(struct span *span)
@@ -75,6 +78,7 @@ bool tlfl__span_carve(struct span *span)
         return false;
     char *first = span->base + (size_t)span->carved * span->size;
     struct block *list = span->free;
+    poison_lift(first, (size_t)count * span->size);
     for (uint32_t i = count; i-- > 0;) { /* downwards: the list then runs upwards */
         struct block *block = (struct block *)(first + (size_t)i * span->size);
         block->next = list;

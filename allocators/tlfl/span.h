@@ -42,6 +42,7 @@
 #define TLFL_SPAN_H
 
 #include "class.h"
+#include "poison.h"
 #include "pool.h"
 
 struct heap;
@@ -161,6 +162,7 @@ TLFL_INLINE void block_set_mark(struct block *block, uintptr_t key)
 #else
     (void)block, (void)key;
 #endif
+    poison_set(block + 1, ((struct span *)(key - (uintptr_t)block))->size - sizeof *block);
 }
 
 TLFL_INLINE bool block_is_marked(const struct span *span, const struct block *block)
@@ -191,6 +193,7 @@ TLFL_INLINE void *span_pop(struct span *span)
     struct block *block = span->free;
     if (TLFL_UNLIKELY(!block_take_mark(span, block)))
         return NULL;
+    poison_lift(block + 1, span->size - sizeof *block);
     span->free = block->next;
     return block;
 }

@@ -296,10 +296,12 @@ bool tlfl__thread_trim(void)
     tlfl__central_enter();
     for (int round = 0; round < TRIM_ROUNDS; round++) {
         for (struct heap *heap = threads.all; heap != NULL; heap = heap->later)
-            if (heap_state(heap) == HEAP_IDLE)
+            if (heap_state(heap) == HEAP_IDLE) {
                 any |= idle_settle(heap);
-            else if (heap != mine)
-                any |= tlfl__remote_steal(heap) | tlfl__remote_clear(heap);
+            } else if (heap != mine) {
+                any |= tlfl__remote_steal(heap);
+                any |= tlfl__remote_clear(heap);
+            }
         if (heap_state(mine) == HEAP_LIVE) {
             if (heap_stolen(mine))
                 tlfl__heap_collect(mine);
