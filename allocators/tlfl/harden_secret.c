@@ -45,18 +45,6 @@ static char pattern_byte(const char *at)
 /* Two words at a time: most of what this variant costs is here. */
 typedef uint64_t pair __attribute__((vector_size(16)));
 
-TLFL_INLINE void pair_put(char *at, pair words)
-{
-    memcpy(at, &words, sizeof words);
-}
-
-TLFL_INLINE pair pair_get(const char *at)
-{
-    pair words;
-    memcpy(&words, at, sizeof words);
-    return words;
-}
-
 /* The bytes up to the first whole word, two pairs, single words, and the bytes of the last part of a word. */
 void tlfl__pattern_fill(char *at, const char *end)
 {
@@ -65,8 +53,8 @@ void tlfl__pattern_fill(char *at, const char *end)
     for (; at < end && (uintptr_t)at % sizeof word != 0; at++)
         *at = pattern_byte(at);
     for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words) {
-        pair_put(at, words);
-        pair_put(at + sizeof words, words);
+        memcpy(at, &words, sizeof words);
+        memcpy(at + sizeof words, &words, sizeof words);
     }
     for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word)
         memcpy(at, &word, sizeof word);
@@ -78,12 +66,15 @@ bool tlfl__pattern_stands(const char *at, const char *end)
 {
     const uint64_t word = tlfl__secret.pattern;
     const pair words = {word, word};
-    pair wrong = {0, 0};
+    pair one, other, wrong = {0, 0};
     uint64_t seen, differs = 0;
     for (; at < end && (uintptr_t)at % sizeof word != 0; at++)
         differs |= *at != pattern_byte(at);
-    for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words)
-        wrong |= (pair_get(at) ^ words) | (pair_get(at + sizeof words) ^ words);
+    for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words) {
+        memcpy(&one, at, sizeof one);
+        memcpy(&other, at + sizeof one, sizeof other);
+        wrong |= (one ^ words) | (other ^ words);
+    }
     for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word) {
         memcpy(&seen, at, sizeof seen);
         differs |= seen ^ word;

@@ -29,6 +29,12 @@ TLFL_INLINE void head_set_live(struct head *head)
     atomic_store_explicit(&head->seal, head_seal(head), memory_order_relaxed);
 }
 
+/* The end of a block of the family below, which may have lent one of a larger class than was asked for. */
+TLFL_INLINE char *start_end(char *start)
+{
+    return start + map_find(start)->size;
+}
+
 /* Looks before the head first: the granule below may not be there. */
 struct head *tlfl__small_check(const struct span *span, void *pointer, const char *call)
 {
@@ -99,7 +105,7 @@ static void held_leave(char *pointer)
     if (TLFL_UNLIKELY(atomic_load_explicit(&head->seal, memory_order_relaxed) != freed))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     char *start = head_start(head);
-    const char *end = start + map_find(start)->size;
+    const char *end = start_end(start);
     if (TLFL_UNLIKELY(!tlfl__pattern_stands(start, (char *)head) || !tlfl__pattern_stands(pointer, end)))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     API(free)(start);
@@ -135,17 +141,16 @@ static char *stock_take(unsigned class)
     slot *stock = stocks[tlfl__thread_number % SMALL_STOCKS][class];
     uint32_t count =
         class_share(&stock_shares[class], class, SMALL_STOCK_BYTES, SMALL_STOCK_MIN, SMALL_STOCK);
-    size_t size = class_size(class);
     char *start;
     do {
-        start = API(malloc)(size);
+        start = API(malloc)(class_size(class));
         if (TLFL_UNLIKELY(start == NULL))
             return NULL;
         if (stock_patterned(class))
-            tlfl__pattern_fill(start, start + size);
+            tlfl__pattern_fill(start, start_end(start));
         start = slot_swap(&stock[chance(count)], start);
     } while (TLFL_UNLIKELY(start == NULL));
-    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start + size)))
+    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start_end(start))))
         tlfl__fail("malloc", start, WHY_UNUSED);
     return start;
 }
@@ -163,7 +168,7 @@ void *tlfl__small_new(size_t size, size_t align)
     char *start = stock_take(class);
     if (TLFL_UNLIKELY(start == NULL))
         return NULL;
-    const char *end = start + class_size(class);
+    const char *end = start_end(start);
     char *pointer = (char *)size_round((uintptr_t)start + sizeof(struct head), align);
     size_t room = (size_t)(end - pointer) - size - SMALL_CANARY;
     if (room >= align)
