@@ -342,7 +342,8 @@ static bool heap_has_mail(const struct heap *heap)
     return remote_pending(heap) || heap_stolen(heap);
 }
 
-/* A block of the largest class of the doubling for a class that has hardly been used; else NULL. */
+/* A block of the largest class of the doubling for a class that has hardly been used; else NULL. That
+ * class is a power of two, and so aligned to all that the smaller ones are. */
 static void *heap_lend(struct heap *heap, unsigned class)
 {
     struct bin *bin = &heap->bin[class];
@@ -356,16 +357,14 @@ static void *heap_lend(struct heap *heap, unsigned class)
     return block != NULL ? block : tlfl__heap_refill(heap, top);
 }
 
-/* A block that is free in a class of the same doubling, sooner than fresh pages; else NULL. Every
- * HEAP_LENDS blocks the class gets one of its own, so that what it needs for long it has in the end. */
+/* The same for a block of pages, sooner than fresh ones; else NULL. Every HEAP_LENDS blocks the class
+ * gets one of its own, so that what it needs for long it has in the end. */
 static void *heap_lend_wide(struct heap *heap, unsigned class)
 {
-    void *block = NULL;
-    if (class < HEAP_WIDE || ++heap->bin[class].lent % (HEAP_LENDS + 1) == 0)
+    unsigned top = class_top(class);
+    if (class < HEAP_WIDE || top == class || ++heap->bin[class].lent % (HEAP_LENDS + 1) == 0)
         return NULL;
-    for (unsigned larger = class + 1; block == NULL && larger <= class_top(class); larger++)
-        block = span_pop(heap->current[larger]);
-    return block;
+    return span_pop(heap->current[top]);
 }
 
 void *tlfl__heap_refill(struct heap *heap, unsigned class)

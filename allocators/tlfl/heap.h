@@ -28,8 +28,8 @@
  *
  * A class that the heap has hardly used has no span. The largest class of its doubling serves it, up to
  * HEAP_DEBUT times, so that a few blocks of each of many sizes do not cost a page for each size. For
- * the same reason a class of pages takes a free block of a larger class in its doubling before it
- * touches fresh ones, but for every eighth time.
+ * the same reason a class of pages takes a free block of that class before it touches fresh
+ * pages, but for every eighth time.
  *
  * own[] finds the span of a block that this thread may free by itself, in one load. It is a cache by
  * the low bits of the granule's number: what it has no room for goes by map.h. An entry is the
