@@ -1,6 +1,7 @@
 /* class.h - size classes: multiples of 16 up to 128 bytes, then four per doubling.
  *
- * Rounding up to a class wastes at most a fifth of a block above 128 bytes. The SMALL classes, up to
+ * Rounding up to a class wastes at most a fifth of a block above 128 bytes (a class that is hardly used
+ * may borrow blocks of the power of two above it: heap.h). The SMALL classes, up to
  * 64 KiB, share spans; the LARGE ones, up to 4 MiB, are spans of one block. Sizes above are rounded
  * in the same four steps (class_round), so there is no cliff where classes end.
  */
