@@ -81,7 +81,7 @@ tap "other machines" tests/cross/run.sh
 for t in "$build"/tests/tlfl/stress*; do
   tap "${t##*/}, long" env CONFORMANCE_LONG=1 "$t"
 done
-tap "model of the heaps" tests/model/run.sh --long
+tap "models" tests/model/run.sh --long
 tap "memory by node" tests/guest/run.sh --fetch
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -103,9 +103,9 @@ tlfl() {
   done
 }
 
-# Every interleaving of what threads do to each other's heaps, in small; larger in long.sh.
+# Every interleaving of what threads do to each other's heaps and to the lock, in small; larger in long.sh.
 model() {
-  one "model of the heaps" tests/model/run.sh
+  one "models" tests/model/run.sh
 }
 
 R() {

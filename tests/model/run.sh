@@ -1,14 +1,15 @@
 #!/bin/sh
-# run.sh [--long]: the model of the heaps (heaps.pml) checked by spin in every interleaving, and with an error planted, which
-# spin has to find. Prints TAP. Small instances, each in seconds; larger ones with --long (minutes, 3 GB each of two at once).
+# run.sh [--long]: the models of the heaps (heaps.pml) and of the lock (lock.pml), checked by spin in every interleaving, and
+# with an error planted, which spin has to find. Prints TAP. Small instances, each in seconds; larger ones with --long
+# (minutes, 3 GB each of two at once).
 #
-# An instance is: heaps, spans, granules, blocks a span; then the threads, each by what it may do at most so many times:
-# mallocs, frees, ticks, thefts, trims, lives, late calls (heaps.pml, `thread`).
+# An instance of the heaps is: heaps, spans, granules, blocks a span; then the threads, each by what it may do at most so
+# many times: mallocs, frees, ticks, thefts, trims, lives, late calls (heaps.pml, `thread`).
 set -u
 
 # shellcheck source=../e2e/fixtures/tap.sh
 . "$(dirname "$0")/../e2e/fixtures/tap.sh"
-model=$root/tests/model/heaps.pml
+here=$root/tests/model
 long=${1:-}
 case $long in '' | --long) ;; *) echo "run.sh: unknown option '$long': expected --long" >&2; exit 2 ;; esac
 
@@ -18,6 +19,7 @@ JOBS=2
 if [ -z "$long" ]; then
   memory=1000 # MB an instance
   optimise=-O0 # the verifier takes longer to compile than to run
+  turns="3 2" # threads of the lock, and turns of each
   instances='
   thief,_owner_that_frees       2 2 2 2  3,1,0,0,0,0,0  1,2,0,1,0,0,0
   thief,_owner_that_goes_on     2 2 2 2  5,0,1,0,0,0,0  0,2,0,1,0,0,0
@@ -35,6 +37,7 @@ if [ -z "$long" ]; then
 else
   memory=5000
   optimise=-O2
+  turns="4 2"
   instances='
   thief,_owner_with_two_lives   2 2 2 2  3,1,0,0,0,1,0  1,2,0,1,0,0,0
   thief_and_trim                2 2 2 2  3,1,0,0,1,0,0  1,2,0,1,0,1,0
@@ -54,51 +57,64 @@ bugs='
   SHELF      2 2 2 2  3,1,0,0,0,1,0  1,2,0,1,0,0,0  a_shelf_is_read_and_written,_not_exchanged
   STRUCTURE  2 2 2 2  3,1,0,0,0,1,0  1,2,0,1,0,0,0  a_thief_gives_the_structure_away_as_well'
 
-command -v spin > /dev/null || { skip "model of the heaps" "spin is not installed"; finish; }
-command -v "${CC:-cc}" > /dev/null || { skip "model of the heaps" "${CC:-cc} is not installed"; finish; }
+command -v spin > /dev/null || { skip "models of the heaps and of the lock" "spin is not installed"; finish; }
+command -v "${CC:-cc}" > /dev/null || { skip "models of the heaps and of the lock" "${CC:-cc} is not installed"; finish; }
 
-# explore FOLDER HEAPS SPANS GRANULES CAPACITY THREAD...: writes FOLDER/said, of spin's verifier
-cat > "$dir/explore" <<'EOF'
-folder=$1 heaps=$2 spans=$3 granules=$4 capacity=$5
-shift 5
-cd "$folder" || exit 3
-start=
-for thread; do
-  start="$start run thread(${thread%,*},false,${thread##*,});"
-done
-{
-  printf '#define %s\n' "HEAPS $heaps" "SPANS $spans" "GRANULES $granules" "CAPACITY $capacity" "KEEP true" "GIVE true" \
-    "START $start" "$(cat bug)"
-  cat "$MODEL"
-} > model.pml
-{
-  spin -a model.pml &&
-    ${CC:-cc} $OPTIMISE -w -DSAFETY -DCOLLAPSE -DMEMLIM="$MEMORY" -o pan pan.c &&
-    ./pan -m"$DEPTH" -w24
-} > said 2>&1
-rm -f pan pan.*
-EOF
-export MODEL="$model" OPTIMISE=$optimise MEMORY=$memory DEPTH
-
-jobs_of() { # jobs_of KIND LIST: a line `FOLDER SIZES... THREADS...` for each instance, and its folder
-  printf '%s\n' "$2" | while read -r name rest; do
-    [ -n "$name" ] || continue
-    mkdir -p "$dir/$1/$name"
-    case $1 in bug) echo "BUG_$name 1" ;; *) echo "SOUND 1" ;; esac > "$dir/$1/$name/bug"
-    words=
-    for word in $rest; do
-      case $word in
-        *[a-z]*) printf '%s\n' "$word" | tr _ ' ' > "$dir/$1/$name/what" ;;
-        *) words="$words $word" ;;
-      esac
-    done
-    echo "$dir/$1/$name$words"
-  done
+# instance FOLDER MODEL DEFINITION...: writes FOLDER/model.pml
+instance() {
+  mkdir -p "$dir/$1"
+  file=$dir/$1/model.pml
+  model=$here/$2
+  shift 2
+  printf '#define %s\n' "$@" | cat - "$model" > "$file"
 }
-{
-  jobs_of sound "$instances"
-  [ -n "$long" ] || jobs_of bug "$bugs"
-} | xargs -L 1 -P $JOBS sh "$dir/explore"
+
+# heaps_instance FOLDER BUG HEAPS SPANS GRANULES CAPACITY THREAD...
+heaps_instance() {
+  folder=$1 bug=$2 sizes="$3 $4 $5 $6"
+  shift 6
+  start=
+  for thread; do
+    start="$start run thread(${thread%,*},false,${thread##*,});"
+  done
+  # shellcheck disable=SC2086 # four words
+  set -- $sizes
+  instance "$folder" heaps.pml "HEAPS $1" "SPANS $2" "GRANULES $3" "CAPACITY $4" "KEEP true" "GIVE true" "START $start" "$bug"
+}
+
+# lock_instance FOLDER BUG
+lock_instance() {
+  instance "$1" lock.pml "THREADS ${turns% *}" "TURNS ${turns#* }" "$2"
+}
+
+printf '%s\n' "$instances" | grep . > "$dir/instances"
+while read -r name rest; do
+  # shellcheck disable=SC2086 # words
+  heaps_instance "sound/$name" "SOUND 1" $rest
+done < "$dir/instances"
+lock_instance sound/lock "SOUND 1"
+if [ -z "$long" ]; then
+  printf '%s\n' "$bugs" | grep . > "$dir/bugs"
+  while read -r name rest; do
+    # shellcheck disable=SC2086 # words; the last says what it is
+    heaps_instance "bug/${rest##* }" "BUG_$name 1" ${rest% *}
+  done < "$dir/bugs"
+  lock_instance "bug/who_was_woken_forgets_the_other_sleepers" "BUG_WAKE 1"
+  lock_instance "bug/a_sleeper_does_not_compare_the_word" "BUG_COMPARE 1"
+fi
+
+# What spin's verifier says of each: FOLDER/said.
+export OPTIMISE="$optimise" MEMORY="$memory" DEPTH
+for folder in "$dir"/sound/* "$dir"/bug/*; do
+  [ ! -d "$folder" ] || echo "$folder"
+done | xargs -n 1 -P $JOBS sh -c '
+  cd "$1" || exit 3
+  {
+    spin -a model.pml &&
+      "${CC:-cc}" "$OPTIMISE" -w -DSAFETY -DCOLLAPSE -DMEMLIM="$MEMORY" -o pan pan.c &&
+      ./pan -m"$DEPTH" -w24
+  } > said 2>&1
+  rm -f pan pan.*' sh
 
 # complete FOLDER: all states were visited, none is wrong
 complete() {
@@ -108,28 +124,29 @@ complete() {
 
 found() {
   cp "$1/said" "$dir/said"
-  grep -q '^pan:1: assertion violated' "$1/said"
+  grep -Eq '^pan:1: (assertion violated|invalid end state)' "$1/said"
 }
 
-printf '%s\n' "$instances" | while read -r name _; do [ -z "$name" ] || echo "$name"; done > "$dir/names"
-while read -r name; do
-  states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$dir/sound/$name/said")
-  check "$(printf '%s' "$name" | tr _ ' '): ${states:-no} states" complete "$dir/sound/$name"
-done < "$dir/names"
+words() { basename "$1" | tr _ ' '; }
 
-# What no instance takes is not checked: such steps. But for a lock that is held already, and a compare-and-swap
+for folder in "$dir"/sound/*; do
+  states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' "$folder/said")
+  check "$(words "$folder"): ${states:-no} states" complete "$folder"
+done
+
+# What no instance takes is not checked. But for a lock that is held already, and a compare-and-swap
 # that fails, which need not be wherever one stands.
 not_taken() {
-  for said in "$dir"/sound/*/said; do
-    awk '/^unreached in proctype thread/ { on = 1 } /^unreached in init/ { on = 0 } on && /state/' "$said"
-  done | grep -v -e '"depth = 1"' -e '"next\[.*\] = head"' | sort | uniq -c |
-    awk -v all="$(wc -l < "$dir/names")" '$1 == all' | grep .
+  while read -r name _; do
+    awk '/^unreached in proctype thread/ { on = 1 } /^unreached in init/ { on = 0 } on && /state/' "$dir/sound/$name/said"
+  done < "$dir/instances" | grep -v -e '"depth = 1"' -e '"next\[.*\] = head"' | sort | uniq -c |
+    awk -v all="$(wc -l < "$dir/instances")" '$1 == all' | grep .
 }
+all_taken() { ! not_taken; }
 if [ -z "$long" ]; then
-  all_taken() { ! not_taken; }
-  check "every step of the model is taken in some instance" all_taken
-  for bug in "$dir"/bug/*; do
-    check "planted, and found: $(cat "$bug/what")" found "$bug"
+  check "every step of the heaps' model is taken in some instance" all_taken
+  for folder in "$dir"/bug/*; do
+    check "planted, and found: $(words "$folder")" found "$folder"
   done
 fi
 finish
