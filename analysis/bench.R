@@ -16,11 +16,16 @@ run_script("Rscript analysis/bench.R BENCH SUBJECT", 2, function(args) {
     if (file.exists(file)) utils::read.csv(file, na.strings = "")
   }
   instructions <- table("instructions.csv")
-  figures <- rbind(bench_instructions(instructions, subject, targets), bench_cpu(part("cpu"), subject, targets),
-                   bench_latency(part("latency"), subject, targets),
-                   bench_trivial(table("trivial.csv"), subject, targets),
-                   bench_sharing(part("sharing"), subject, targets),
-                   bench_scaling(table("scaling.csv"), subject, targets))
+  figures_of <- function(part, lines) {
+    meta <- file.path(bench, paste0(part, ".meta"))
+    judged_by_form(lines, if (file.exists(meta)) read_part_meta(meta)$form)
+  }
+  figures <- rbind(figures_of("instructions", bench_instructions(instructions, subject, targets)),
+                   figures_of("cpu", bench_cpu(part("cpu"), subject, targets)),
+                   figures_of("latency", bench_latency(part("latency"), subject, targets)),
+                   figures_of("trivial", bench_trivial(table("trivial.csv"), subject, targets)),
+                   figures_of("sharing", bench_sharing(part("sharing"), subject, targets)),
+                   figures_of("scaling", bench_scaling(table("scaling.csv"), subject, targets)))
   write_csv(figures, FIGURE_COLUMNS, file.path(bench, "figures.csv"))
   write_lines(bench_page(figures, instructions, part("cpu"), subject, bench), file.path(bench, "bench.md"))
   cat(figures_text(figures), sep = "\n")

@@ -12,18 +12,30 @@ FIGURE_COLUMNS <- c("id", "verdict", "value", "low", "high", "n", "unit", "targe
 #' Read the targets: id, limit, rule.
 read_targets <- function(file) read_csv(file, c("id", "limit", "rule"))
 
-RULE_WORDS <- c(at_most = "at most", at_least = "at least", not_above = "not above")
+RULE_WORDS <- c(at_most = "at most", at_least = "at least")
 
-#' Verdict on a value. `not_above` asks only that the interval does not lie above the limit.
+#' Verdict on a value: met or missed only where the whole interval is on one side of the limit. A count has no noise and
+#' needs no interval.
 #' @param interval as of median_interval
-#' @return text: "met" or "missed", and whether the interval leaves it open
+#' @return text: "met", "missed", or "open" and why
 verdict_of <- function(interval, limit, rule) {
-  low <- if (is.na(interval$low)) interval$value else interval$low
-  high <- if (is.na(interval$high)) interval$value else interval$high
-  met <- switch(rule, at_most = interval$value <= limit, at_least = interval$value >= limit, not_above = low <= limit,
-                usage_error("targets: rule '", rule, "', expected at_most, at_least or not_above"))
-  open <- rule != "not_above" && low <= limit && limit <= high && low < high
-  paste0(if (met) "met" else "missed", if (open) " (the interval holds the limit)" else "")
+  exact <- interval$method == "count"
+  low <- if (exact) interval$value else interval$low
+  high <- if (exact) interval$value else interval$high
+  if (!rule %in% names(RULE_WORDS)) usage_error("targets: rule '", rule, "', expected at_most or at_least")
+  if (is.na(low) || is.na(high)) return(paste0("open: n < ", MIN_LAUNCHES))
+  if (if (rule == "at_most") high <= limit else low >= limit) return("met")
+  if (if (rule == "at_most") low > limit else high < limit) return("missed")
+  "open: the interval holds the limit"
+}
+
+TINY_VERDICT <- "tiny: shows only that it works"
+
+#' Lines of a part of the benchmark, without verdicts where it was run in its smallest form.
+#' @param form of PART.meta
+judged_by_form <- function(lines, form) {
+  if (identical(form, "tiny")) lines$verdict[grepl("^(met|missed|open)", lines$verdict)] <- TINY_VERDICT
+  lines
 }
 
 #' One line of the table.
@@ -387,8 +399,10 @@ provenance_markdown <- function(bench) {
 bench_page <- function(figures, instructions, cpu, subject, bench) {
   judged <- figures[nzchar(figures$target), , drop = FALSE]
   count <- function(pattern) sum(grepl(pattern, judged$verdict))
-  c(paste0("Of ", nrow(judged), " targets ", count("^met"), " are met, ", count("^missed"), " missed, ",
-           count("^not measured"), " not measured. Ratios are paired by launch, ", subject, " to the rival, and the best",
+  tiny <- count("^tiny")
+  c(paste0("Of ", nrow(judged), " targets ", count("^met"), " are met, ", count("^missed"), " missed, ", count("^open"),
+           " open, ", count("^not measured"), " not measured", if (tiny > 0) paste0(", ", tiny, " of a tiny run without a verdict"),
+           ". Met or missed needs the whole interval on one side of the target; else it is open. Ratios are paired by launch, ", subject, " to the rival, and the best",
            " rival is the one that it compares worst with; intervals are 95 %; n is launches (of the cell with the fewest),",
            " and 1 for counts, which have no noise. A mean over kernels weighs each kernel alike."), "",
     figures_markdown(figures),

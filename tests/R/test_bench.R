@@ -1,16 +1,41 @@
 # The benchmark's verdicts: rules, pairs, the best rival, what was not measured.
 
-targets <- data.frame(id = c("a", "b", "c"), limit = c(0.85, 0.9, 1), rule = c("at_most", "at_least", "not_above"))
+targets <- data.frame(id = c("a", "b", "c"), limit = c(0.85, 0.9, 1), rule = c("at_most", "at_least", "at_most"))
 
-test_that("a verdict follows its rule, and says where the interval leaves it open", {
+test_that("a verdict needs the whole interval on one side of the limit", {
   expect_equal(verdict_of(interval_of(0.8, 0.7, 0.84), 0.85, "at_most"), "met")
-  expect_equal(verdict_of(interval_of(0.8, 0.7, 0.9), 0.85, "at_most"), "met (the interval holds the limit)")
+  expect_equal(verdict_of(interval_of(0.85, 0.85, 0.85), 0.85, "at_most"), "met")
+  expect_equal(verdict_of(interval_of(0.8, 0.7, 0.9), 0.85, "at_most"), "open: the interval holds the limit")
+  expect_equal(verdict_of(interval_of(0.9, 0.8, 0.95), 0.85, "at_most"), "open: the interval holds the limit")
   expect_equal(verdict_of(interval_of(0.9, 0.88, 0.95), 0.85, "at_most"), "missed")
-  expect_equal(verdict_of(interval_of(0.85, NA, NA, 1), 0.85, "at_most"), "met")
   expect_equal(verdict_of(interval_of(0.8, 0.7, 0.89), 0.9, "at_least"), "missed")
-  expect_equal(verdict_of(interval_of(1.1, 0.99, 1.2), 1, "not_above"), "met")
-  expect_equal(verdict_of(interval_of(1.1, 1.01, 1.2), 1, "not_above"), "missed")
+  expect_equal(verdict_of(interval_of(0.95, 0.9, 1), 0.9, "at_least"), "met")
+  expect_equal(verdict_of(interval_of(0.95, 0.85, 1), 0.9, "at_least"), "open: the interval holds the limit")
   expect_error(verdict_of(interval_of(1, 1, 1), 1, "about"), "rule 'about'")
+})
+
+test_that("too few launches are open however far the value lies; a count is exact", {
+  expect_equal(verdict_of(interval_of(0.1, NA, NA, 5), 0.85, "at_most"), "open: n < 6")
+  expect_equal(verdict_of(interval_of(9, NA, NA, 1), 0.85, "at_most"), "open: n < 6")
+  expect_equal(verdict_of(counted(56), 56, "at_most"), "met")
+  expect_equal(verdict_of(counted(57), 56, "at_most"), "missed")
+})
+
+test_that("a tiny run has no verdicts, and keeps why something was not measured", {
+  lines <- rbind(figure_line("a", "x", interval_of(0.1, 0.1, 0.1), "", targets),
+                 figure_line("a", "x", no_interval(), "", targets, "no valgrind"))
+  expect_equal(judged_by_form(lines, "tiny")$verdict, c("tiny: shows only that it works", "not measured: no valgrind"))
+  expect_equal(judged_by_form(lines, "short")$verdict, c("met", "not measured: no valgrind"))
+  expect_equal(judged_by_form(lines, NULL)$verdict, c("met", "not measured: no valgrind"))
+})
+
+test_that("the page counts open targets apart", {
+  lines <- rbind(figure_line("a", "x", interval_of(0.1, 0.1, 0.1), "", targets),
+                 figure_line("a", "x", interval_of(0.8, 0.7, 0.9), "", targets),
+                 figure_line("b", "x", interval_of(0.5, NA, NA, 2), "", targets),
+                 figure_line("c", "x", no_interval(), "", targets))
+  expect_match(bench_page(lines, NULL, NULL, "tlfl", local_folder())[1],
+               "^Of 4 targets 1 are met, 0 missed, 2 open, 1 not measured[.]")
 })
 
 test_that("what was not measured is empty, with the reason, and without the machine's folders", {
