@@ -1,22 +1,62 @@
 #!/bin/sh
-# calibrate.sh [ALLOCATOR | NAME=LIBRARY...]: what each allocator catches of the misuse programs.
+# calibrate.sh [--doc FILE] [ALLOCATOR | NAME=LIBRARY...]: what each allocator catches of the misuse programs.
 #
-# Prints a table by category, writes every outcome to $BUILD/misuse/calibration.csv and both tables into docs/misuse.md,
-# between its two marks. Allocators are names of the registry, or tcmalloc-debug, scudo and asan: tools for finding bugs,
-# which show that a case can be stopped. One that is not installed is named and left out.
+#   --doc FILE   write the table by category and that of all cases into FILE, between its two marks
+#
+# Prints the table by category, and writes every outcome to $BUILD/misuse/calibration.csv. Allocators are names of the
+# registry, or tcmalloc-debug, scudo and asan: tools for finding bugs, which show that a case can be stopped; all of them
+# without any. One that is not installed is named and left out. $RUNS (default 5) is how often a case runs.
+# Exit 2 for an option or allocator that there is not, 3 where the programs are not built (make misuse builds them).
 set -u
+
+# die STATUS MESSAGE
+die() {
+  printf 'calibrate.sh: %s\n' "$2" >&2
+  exit "$1"
+}
+
+doc=
+while [ $# -gt 0 ]; do
+  case $1 in
+    -h | --help) sed -n -e 1d -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0" && exit 0 ;;
+    --doc)
+      [ $# -gt 1 ] || die 2 "--doc needs a file"
+      [ -w "$2" ] || die 2 "--doc: $2 cannot be written"
+      doc=$(realpath "$2")
+      shift
+      ;;
+    -*) die 2 "unknown option '$1': expected --doc or --help" ;;
+    *) break ;;
+  esac
+  shift
+done
 
 cd "$(dirname "$0")/../.." || exit 3
 BUILD=${BUILD:-build}
 RUNS=${RUNS:-5}
 out=$BUILD/misuse
-doc=docs/misuse.md
+for source in tests/misuse/*.c; do
+  program=$BUILD/tests/misuse/$(basename "$source" .c)
+  [ -x "$program" ] || die 3 "$program is not built: run make misuse"
+done
+[ -x "$BUILD/bin/ak" ] || die 3 "$BUILD/bin/ak is not built: run make misuse"
 mkdir -p "$out" || exit 3
 [ $# -gt 0 ] || set -- glibc jemalloc mimalloc tcmalloc tbbmalloc tlfl tlfl-hardened tcmalloc-debug scudo asan
 
 "$BUILD/bin/ak" list allocators --json > "$out/allocators.json" || exit 3
 # of NAME FIELD: from the registry
 of() { jq -r --arg name "$1" --arg field "$2" '.[] | select(.name == $name and .found) | .[$field]' "$out/allocators.json"; }
+
+for allocator; do
+  case $allocator in
+    ?*=*) [ -f "${allocator#*=}" ] || die 3 "${allocator#*=}: no such library" ;;
+    tcmalloc-debug | scudo | asan) ;;
+    *)
+      jq -e --arg name "$allocator" 'any(.name == $name)' "$out/allocators.json" > /dev/null ||
+        die 2 "unknown allocator '$allocator': expected a name of the registry, tcmalloc-debug, scudo, asan or NAME=LIBRARY"
+      ;;
+  esac
+done
 
 csv=$out/calibration.csv
 echo category,case,allocator,version,outcome,detail > "$csv.new"
@@ -39,8 +79,7 @@ for allocator; do
   # The table says nothing about an allocator that does not serve malloc.
   serves=$(LD_PRELOAD=$library "$BUILD/tests/misuse/rules" --who)
   if [ -n "$library" ] && [ "$(basename "$(readlink -f "$serves")")" != "$(basename "$(readlink -f "$library")")" ]; then
-    echo "calibrate.sh: $name: $library does not serve malloc, $serves does" >&2
-    exit 1
+    die 1 "$name: $library does not serve malloc, $serves does"
   fi
   for source in tests/misuse/*.c; do
     category=$(basename "$source" .c)
@@ -112,11 +151,13 @@ awk -v runs="$RUNS" '
 
 # What must stand on the screen: the first table.
 sed '/^Every case/,$d' "$out/table.md"
-awk -v table="$out/table.md" '
-  /^<!-- end of what make misuse writes -->/ { inside = 0 }
-  !inside { print }
-  /^<!-- make misuse writes what follows -->/ { inside = 1; while ((getline line < table) > 0) print line }
-' "$doc" > "$out/doc.md" && cmp -s "$out/doc.md" "$doc" || cp "$out/doc.md" "$doc"
+if [ -n "$doc" ]; then
+  awk -v table="$out/table.md" '
+    /^<!-- end of what make misuse writes -->/ { inside = 0 }
+    !inside { print }
+    /^<!-- make misuse writes what follows -->/ { inside = 1; while ((getline line < table) > 0) print line }
+  ' "$doc" > "$out/doc.md" && cmp -s "$out/doc.md" "$doc" || cp "$out/doc.md" "$doc"
+fi
 if grep -q ',broken,' "$csv"; then
   echo "calibrate.sh: cases that could not be set up: see $csv" >&2
   exit 1

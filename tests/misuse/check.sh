@@ -14,9 +14,15 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' INT TERM
 
 record=no
+usage="check.sh: want [--record] and one of rules, tlfl, tlfl-hardened"
+case ${1:-} in
+  -h | --help) sed -n -e 1d -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0" && exit 0 ;;
+esac
 [ "${1:-}" = --record ] && record=yes && shift
-[ $# -eq 1 ] || { echo "check.sh: want one of rules, tlfl, tlfl-hardened" >&2; exit 2; }
+[ $# -eq 1 ] || { echo "$usage" >&2; exit 2; }
+case $1 in -*) echo "$usage" >&2; exit 2 ;; esac
 name=$1
+[ -x "$build/tests/misuse/rules" ] || { echo "check.sh: $build/tests/misuse/rules is not built: run make tests" >&2; exit 3; }
 
 if [ "$name" = rules ]; then
   MISUSE_RULES_FILE=$dir/first "$build/tests/misuse/rules" --each --runs 2 |
