@@ -228,11 +228,12 @@ bench-overhead: all ## what each kernel costs by itself, with a stub for the all
 
 .PHONY: misuse
 misuse: all $(MISUSES:%=$(B)/tests/misuse/%) ## which allocator stops which misuse: the tables of docs/misuse.md
-	@BUILD=$(B) tests/misuse/calibrate.sh
+	@BUILD=$(B) tests/misuse/calibrate.sh --doc docs/misuse.md
 
 .PHONY: peers bench-tlfl
 peers: all ## download newer allocators as rivals (Debian's later releases; nothing is installed)
 	@BUILD=$(B) experiments/peers.sh
+$(if $(filter bench-tlfl,$(MAKECMDGOALS)),$(if $(filter-out short full,$(BENCH)),$(error BENCH='$(BENCH)': expected short or full)))
 bench-tlfl: all ## tlfl beside its rivals, the table in docs/tlfl.md (BENCH=short, 12 minutes, or BENCH=full, hours)
 	@BUILD=$(B) experiments/bench/run.sh $(call quote,--$(BENCH)) --doc docs/tlfl.md
 

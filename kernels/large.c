@@ -4,7 +4,8 @@
  * pair: free each block at once. batch: allocate `batch` blocks, then free them, oldest first. Work per op: one
  * malloc, one free, and by `touch` nothing, a tag in the first line, a store to each page (the faults and the zeroing of
  * pages that the allocator took fresh from the system are then part of the op), or to every byte. Blocks are checked
- * when they are freed: the tag, and with page and all the last byte.
+ * when they are freed: the tag, and with page and all the last byte. Between ops nothing is live: live_peak_bytes is 0,
+ * and rss_overhead_bytes is all that the allocator keeps.
  *
  * Metric return_ms: after the workers are gone the main thread allocates one block of the largest size, touches every
  * page, frees it, and looks at once and then every LOOK_MS, with a little activity before each look (ak_stir: 1000 blocks
@@ -33,7 +34,7 @@ struct state {
 static const struct param params[] = {
     { "batch", PARAM_INT, "8", "count", 1, BATCH_MAX, NULL, "blocks of a batch" },
     { "touch", PARAM_WORD, "page", "", 0, 0, "none|line|page|all", "stores: none, to the first line, each page, all" },
-    { "return_limit_ms", PARAM_INT, "100", "ms", 0, 600000, NULL, "how long freed memory may take to go back" },
+    { "return_limit_ms", PARAM_INT, "1000", "ms", 0, 600000, NULL, "how long freed memory may take to go back" },
     { 0 },
 };
 

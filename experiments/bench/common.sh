@@ -1,5 +1,5 @@
 # common.sh - to be sourced by the parts of the benchmark: $root, $build, $out (where rows go), and the functions say, die,
-# has, reason_text, programs_build, provenance, allocators.
+# has, usage, reason_text, programs_build, provenance, allocators. Answers --help by the head comment of the script.
 # shellcheck shell=sh
 
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
@@ -8,7 +8,6 @@ case $BUILD in /*) build=$BUILD ;; *) build=$root/$BUILD ;; esac
 # shellcheck disable=SC2034 # for the script that sources this
 ak=$build/bin/ak
 out=${BENCH_OUT:-$build/bench}
-mkdir -p "$out" || exit 3
 
 say() { printf 'bench: %s\n' "$*" >&2; }
 # die STATUS MESSAGE
@@ -18,6 +17,11 @@ die() {
   printf 'bench: %s\n' "$*" >&2
   exit "$status"
 }
+# The script's head comment, which is its usage.
+usage() { sed -n -e '1d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"; }
+case " $* " in *" --help "* | *" -h "*) usage && exit 0 ;; esac
+mkdir -p "$out" || exit 3
+
 has() { command -v "$1" > /dev/null 2>&1; }
 
 # A reason as a field of CSV.
@@ -63,8 +67,11 @@ allocators() {
   fi
   for given; do
     case $given in
-      *=*) echo "${given%%=*}$fs$(realpath "${given#*=}")$fs" ;;
-      */*) echo "$(basename "$given" | sed 's/^lib//; s/\.so.*//')$fs$(realpath "$given")$fs" ;;
+      *=* | */*)
+        library=$(realpath -e "${given#*=}" 2> /dev/null) || die 3 "${given#*=}: no such library"
+        case $given in *=*) name=${given%%=*} ;; *) name=$(basename "$given" | sed 's/^lib//; s/\.so.*//') ;; esac
+        echo "$name$fs$library$fs"
+        ;;
       *)
         registry_read
         printf '%s\n' "$registry" | awk -F "$fs" -v name="$given" '$1 == name { print; found = 1 } END { exit !found }' ||

@@ -145,11 +145,12 @@ awk -F , -v scanned="$what" '
   !($1 in seen) { order[++n] = $1; seen[$1] = 1 }
   { key = $1 SUBSEP $3 SUBSEP $5 SUBSEP $4
     if ($8 != "") cost[key] = ($8 - $7) / $6
-    if ($9 > 2 * FEW * $6 || $10 > 2 * FEW * $6)
+    if (($9 > 2 * FEW * $6 || $10 > 2 * FEW * $6) && $1 == FLOOR) floored++
+    else if ($9 > 2 * FEW * $6 || $10 > 2 * FEW * $6)
       kernel[++kernels] = sprintf("%-24s %-5s %4d %9d %s %.4f system calls, %.4f page faults", $1, $3, $5, $4, ":",
                                   $9 / $6 / 2, $10 / $6 / 2)
     if ($11 != "") why[$1] = $11 }
-  BEGIN { FEW = 0.001; split("pair lifo fifo", loop, " "); split("0 1 300", live, " "); sizes = split("16 64 512 4096 32768 262144", size, " ") }
+  BEGIN { FEW = 0.001; FLOOR = "bump"; split("pair lifo fifo", loop, " "); split("0 1 300", live, " "); sizes = split("16 64 512 4096 32768 262144", size, " ") }
   END {
     printf "%-24s %-5s %4s", "instructions a pair", "loop", "live"
     for (s = 1; s <= sizes; s++) printf " %9d", size[s]
@@ -163,8 +164,9 @@ awk -F , -v scanned="$what" '
       }
       if (any) printf "%-24s %-5s %4d%s\n", order[i], loop[l], live[v], line
     }
-    printf "\nloops with more than one system call or page fault in %d pairs%s\n", 1 / FEW, kernels ? ":" : ": none"
+    printf "\nloops with more than one system call or page fault in %d pairs%s\n", 1 / FEW, kernels + floored ? ":" : ": none"
     for (i = 1; i <= kernels; i++) print kernel[i]
+    if (floored) printf "%-24s %d loops, as a floor that never frees has them\n", FLOOR, floored
     if (scanned != "cells") print "\nsizes that cost more than twice what half the size costs (pair, one live block):"
     for (i = 1; i <= n && scanned != "cells"; i++) {
       line = ""; any = 0

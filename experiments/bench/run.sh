@@ -26,7 +26,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ $# -gt 0 ] || set -- instructions cpu latency trivial sharing scaling
+all="instructions cpu latency trivial sharing scaling"
+# shellcheck disable=SC2086 # words
+[ $# -gt 0 ] || set -- $all
+# Names are looked at before anything earlier is moved away.
+for name; do
+  case " $all report " in *" $name "*) ;; *) die 2 "no part '$name': there are $all report" ;; esac
+done
 # A form's size: ops of the counted loops, launches of a trivial program, rounds and ops of the scaling, preset of sweeps.
 case $form in
   tiny) ops=512 launches=8 rounds=2 scaling_ops=20000 preset=smoke ;;
@@ -38,6 +44,13 @@ export BENCH_FORM="$form"
 # The rivals that Debian 12 ships, and those of `make peers`; $RELEASE and $PEERS name others, for a shorter run.
 release=${RELEASE:-"glibc jemalloc mimalloc tcmalloc tbbmalloc"}
 peers=${PEERS-"mimalloc-sid mimalloc-sid-nothp"}
+
+[ -z "$doc" ] || [ -w "$doc" ] || die 2 "--doc: $doc cannot be written"
+# The subject must be here; rivals that are not are skipped, but their names must be some.
+# shellcheck disable=SC2086 # words
+named=$(allocators "$SUBJECT" $RIVALS $release $peers) || exit $?
+reason=$(printf '%s\n' "$named" | awk -F "$fs" 'NR == 1 && sub(/^!/, "", $2) { print $2 }')
+[ -z "$reason" ] || [ "$*" = report ] || die 3 "$SUBJECT: $reason"
 
 # sweep NAME: one sweep by ak, which skips those of its own list that are not here. With another subject or further
 # rivals the list is ours, and what it names must be here.
@@ -66,12 +79,11 @@ part() {
     trivial) LAUNCHES=${LAUNCHES:-$launches} "$here/trivial.sh" $SUBJECT $release $RIVALS ;;
     scaling) ROUNDS=${ROUNDS:-$rounds} OPS=${OPS:-$scaling_ops} "$here/scaling.sh" $SUBJECT $release $RIVALS ;;
     cpu | latency | sharing) sweep "$1" ;;
-    report) ;;
-    *) die 2 "no part '$1': there are instructions cpu latency trivial sharing scaling report" ;;
   esac
 }
 
 for name; do
+  [ "$name" != report ] || continue
   part "$name"
   code=$?
   [ $code -ne 2 ] || exit 2

@@ -1,6 +1,7 @@
 #!/bin/sh
 # splice.sh FILE PART: put PART between the lines <!-- bench:begin --> and <!-- bench:end --> of FILE.
 set -u
+case ${1:-} in -h | --help) sed -n '2s/^# //p' "$0" && exit ;; esac
 [ $# -eq 2 ] || { echo "usage: experiments/bench/splice.sh FILE PART" >&2 && exit 2; }
 [ "$(grep -c '^<!-- bench:begin -->$\|^<!-- bench:end -->$' "$1")" -eq 2 ] || {
   echo "splice: $1: expected one line <!-- bench:begin --> and, below it, one line <!-- bench:end -->" >&2
