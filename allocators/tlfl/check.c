@@ -117,7 +117,8 @@ const char *tlfl__heap_is_valid(struct heap *heap)
     if (wrong != NULL)
         return wrong;
     CHECK(heap->granules >= listed + empty, "granules");
-    CHECK(heap->used >= (int32_t)(heap->granules - empty) && heap->used <= heap->peak, "used");
+    int32_t used = heap->used - (int32_t)heap->lost;
+    CHECK(used >= (int32_t)(heap->granules - empty) && heap->used <= heap->peak, "used");
     CHECK(heap->room == heap->limit - heap->used - (int32_t)(empty + large), "room");
     return NULL;
 }

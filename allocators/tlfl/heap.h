@@ -20,7 +20,7 @@
  * the pool. So a program that uses again what it has just freed pays for no lock, no
  * page fault and no carving, and a phase that ends leaves nothing behind for longer than two ticks.
  *   used   granules of spans in use that this heap took: small ones with live blocks or CURRENT, and
- *          large ones, whoever frees them; what others freed is in `lost` until the next tick
+ *          large ones, whoever frees them; what others freed or resized is in `lost` until the next tick
  *   limit  this heap's share of HEAP_KEEP + the larger peak, or less of it where more heaps are live
  *          than CPUs could use at once
  *   room   limit - used - granules on the shelves. Taking from a shelf and

@@ -159,6 +159,20 @@ void tlfl__large_free(struct span *span, void *block)
     }
 }
 
+/* Its owner's books; they are for a tick to mend where the caller is another. */
+static void large_count_resize(const struct span *span, int32_t grown)
+{
+    struct heap *owner = span_owner(span);
+    if (owner == tlfl__heap) {
+        owner->room -= grown;
+        owner->used += grown;
+        if (owner->used > owner->peak)
+            tlfl__heap_raise(owner);
+    } else if (owner != NULL) {
+        atomic_fetch_sub_explicit(&owner->lost, (uint32_t)grown, memory_order_relaxed);
+    }
+}
+
 /* Grows or shrinks a large block by whole granules where it is. */
 static bool large_resize_in_place(struct span *span, unsigned class)
 {
@@ -166,9 +180,12 @@ static bool large_resize_in_place(struct span *span, unsigned class)
     unsigned granules = (unsigned)(size_round(size, GRANULE_SIZE) >> GRANULE_SHIFT);
     bool done = true;
     if (granules != span->run.granules) {
+        int32_t grown = (int32_t)(granules - span->run.granules);
         tlfl__central_enter();
         done = tlfl__pool_resize(&span->run, granules);
         tlfl__central_leave();
+        if (done)
+            large_count_resize(span, grown);
     }
     if (done) {
         span->class = (uint8_t)(CLASS_COUNT + class);

@@ -92,10 +92,30 @@ static void test_states(void)
     check_heap(tlfl__heap);
     tlfl_test_malloc_trim(0);
     expect(map_find(blocks[0]) == NULL, "trimmed: gone");
-    expect(map_find(blocks[capacity]) == next && span_state(next) == SPAN_AVAIL, "trimmed: what is live stays");
+    expect(map_find(blocks[capacity]) == next && span_state(next) == SPAN_AVAIL,
+           "trimmed: what is live stays");
     tlfl_test_free(blocks[capacity]);
     check_heap(tlfl__heap);
     tap_ok(wrong == NULL, "one span through all its states (%s)", wrong == NULL ? "as written" : wrong);
+}
+
+/* Large blocks that change their size in place: what is in use is counted as it is. */
+static void test_resized(void)
+{
+    enum { TIMES = 300 };
+    wrong = NULL;
+    tlfl_test_malloc_trim(0);
+    int32_t before = tlfl__heap->used;
+    for (int i = 0; i < TIMES; i++) {
+        size_t from = i % 2 == 0 ? 70000 : 1000000, to = 1070000 - from;
+        void *block = tlfl_test_malloc(from), *other = tlfl_test_realloc(block, to);
+        expect(other != NULL, "memory");
+        check_heap(tlfl__heap);
+        tlfl_test_free(other);
+        check_heap(tlfl__heap);
+    }
+    tap_ok(wrong == NULL && tlfl__heap->used == before, "large blocks resized in place (%s)",
+           wrong == NULL ? "all holds" : wrong);
 }
 
 static void test_sentinels(void)
@@ -116,6 +136,7 @@ int main(void)
     tap_start(100);
     test_sentinels();
     test_states();
+    test_resized();
     test_random(5, 4000, 100000);
     test_random(10, 4000, 100000);
     test_random(16, 1000, 60000);
