@@ -102,7 +102,9 @@ printf '%s' "$PEERS" | while read -r entry release package library; do
   [ -n "$entry" ] || continue
   peer "$entry" "$release" "$package" "$library"
   if [ -z "$why" ]; then
-    why=$("$build/bin/ak" list allocators --json | jq -r --arg name "$entry" '.[] | select(.name == $name) | .trouble')
+    why=$("$build/bin/ak" list allocators --json | jq -er --arg name "$entry" '.[] | select(.name == $name) | .trouble') ||
+      why="ak cannot say whether it loads"
   fi
+  [ -z "$why" ] || why="$why: skipped"
   printf '%-16s %s %s (%s): %s\n' "$entry" "$package" "${version:-"-"}" "$release" "${why:-loads}"
 done

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,20 @@ static const char *loader_words(struct arena *a, const char *err)
     char *words = arena_strndup(a, start, end ? (size_t)(end - start) : strcspn(start, "\n"));
     text_one_line(words);
     return words;
+}
+
+/* Of the C library's versions that the loader missed the newest; NULL where it missed none. */
+static const char *version_missed(struct arena *a, const char *err)
+{
+    static const char missed[] = "version `GLIBC_";
+    const char *newest = NULL;
+    for (const char *at = err; (at = strstr(at, missed)); ) {
+        at += strlen(missed);
+        const char *version = arena_strndup(a, at, strcspn(at, "'"));
+        if (!newest || strverscmp(version, newest) > 0)
+            newest = version;
+    }
+    return newest;
 }
 
 /* Which of the objects that the loader mapped is the one asked for: by file for a path, else by name. */
@@ -122,7 +137,8 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
         library = own;
     if (strchr(library, '/')) {
         const char *why = NULL;
-        if (!path_is_file(library))
+        al->present = path_is_file(library);
+        if (!al->present)
             why = errno == ENOENT ? "no such file" : strerror(errno ? errno : EINVAL);
         else
             elf_build_id(a, library, &why);
@@ -158,8 +174,9 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
         set_origin(a, al, object);
     }
     if (!al->found) {
-        const char *words = loader_words(a, outcome.err.data);
-        al->reason = arena_printf(
+        const char *words = loader_words(a, outcome.err.data), *version = version_missed(a, outcome.err.data);
+        al->reason = version ? arena_printf(a, "needs GLIBC_%s, this system has %s", version, gnu_get_libc_version())
+                             : arena_printf(
             a, "%s cannot be loaded: %s%s%s", library, *words ? words : "the loader left it out",
             outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : "; a program with it: ",
             outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : child_end_words(a, &outcome));
@@ -175,7 +192,7 @@ bool allocator_resolve(struct arena *a, const struct paths *paths, struct alloca
     al->named |= instead != NULL;
     if (instead && strchr(instead, '/'))
         library = path_absolute(a, instead);
-    al->found = false;
+    al->found = al->present = false;
     if (!*library ? !resolve_libc(a, paths, al, f) : !resolve_library(a, paths, al, library, f))
         return false;
     if (!al->found)

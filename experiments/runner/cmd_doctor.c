@@ -304,9 +304,13 @@ static bool look_at_allocators(struct doctor *d, struct fault *f)
         if (!allocator_resolve(&s->arena, &s->paths, al, f) ||
             (al->found && probe && !allocator_probe(&s->arena, &s->paths, probe, al, f)))
             return false;
-        if (!al->found)
+        if (!al->found && al->present)
             add(d, "allocators", al->required ? CANNOT : LIMITED, al->reason,
-                strchr(al->library, '/') ? "give its path by AK_LIBRARY_NAME"
+                "give another build of it by AK_LIBRARY_NAME, or use a newer system", "%s cannot be loaded", al->name);
+        else if (!al->found)
+            add(d, "allocators", al->required ? CANNOT : LIMITED, al->reason,
+                *al->get                 ? al->get
+                : strchr(al->library, '/') ? "give its path by AK_LIBRARY_NAME"
                                          : "install the package that holds the library, or make it",
                 "%s is not installed", al->name);
         else if (*al->trouble)

@@ -137,7 +137,7 @@ static void print_topic(const struct topic *topic, const json_t *list)
         printf("  %-*s  %s%s%s%s%s%s%s%s%s\n", width, json_string_value(json_object_get(item, "name")),
                json_string_value(json_object_get(item, "what")), version && *version ? " (" : "",
                version ? version : "", version && *version ? ")" : "",
-               trouble && *trouble ? " [not here: " : "", trouble ? trouble : "",
+               trouble && *trouble ? " [cannot be used: " : "", trouble ? trouble : "",
                trouble && *trouble ? "]" : "", plain ? "" : "; an op: ", plain ? "" : op);
     }
 }

@@ -110,8 +110,8 @@ bool execute_plan(const struct paths *paths, const struct plan *plan, const stru
         if (m->skip)
             result_fail(&arena, &result, STATUS_SKIPPED, "%s", m->skip);
         else if (!m->allocator->found)
-            result_fail(&arena, &result, STATUS_SKIPPED, "%s is not installed: %s", m->allocator->name,
-                        m->allocator->reason);
+            result_fail(&arena, &result, STATUS_SKIPPED, "%s%s: %s", m->allocator->name,
+                        m->allocator->present ? "" : " is not installed", m->allocator->reason);
         else if ((changed = allocator_changed(&arena, m->allocator)))
             result_fail(&arena, &result, STATUS_SKIPPED, "%s went away: %s", m->allocator->name, changed);
         else if ((changed = kernel_changed(&arena, p->block->kernel)))

@@ -8,7 +8,7 @@
 #define COLOURS 8
 
 static const char *const keys[] = {"label",    "colour",  "library", "version", "metadata",
-                                   "required", "kernels", "frees",   "env",     "what"};
+                                   "required", "kernels", "frees",   "env",     "what",    "get"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
@@ -37,6 +37,7 @@ static struct allocator *add(struct arena *a, struct registry *r, const char *na
                               .version_call = "",
                               .metadata_call = "",
                               .what = "",
+                              .get = "",
                               .colour = 1 + (r->count - 1) % COLOURS,
                               .frees = true,
                               .file = "",
@@ -102,6 +103,8 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
         al->label = e->value;
     else if (strcmp(e->name, "what") == 0)
         al->what = e->value;
+    else if (strcmp(e->name, "get") == 0)
+        al->get = e->value;
     else if (strcmp(e->name, "library") == 0)
         al->library = !strchr(e->value, '/') || *e->value == '/'
                           ? e->value

@@ -30,9 +30,11 @@ struct allocator {
     struct words env; /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
     const char *file; /* where it was declared; "" for name=library on the command line */
     unsigned line;
+    const char *get; /* how to get the library where it is not here; "" where nothing is said */
     bool named; /* by the user, on the command line or by AK_LIBRARY_... */
     /* from allocator_resolve */
     bool found;
+    bool present;          /* not found, but a file is there: it cannot be loaded */
     const char *reason;    /* why not, in words */
     const char *preload;   /* LD_PRELOAD for a kernel; "" for libc */
     const char *directory; /* where a kernel must start for `preload` to be found; NULL: anywhere */

@@ -23,6 +23,22 @@ check "nothing was run for it" test ! -e own/runs.csv
 echo "not a library" > text.so
 is "a file that is no library: exit 3" "$(code ak run plain --preset smoke --out own --allocators mine=./text.so)" 3
 check "why: not ELF" grep -q 'not a 64-bit ELF' "$dir/err"
+# A library that needs a later C library than any: linked with a stub of one.
+echo 'void later(void) {}' > stub.c
+echo 'GLIBC_9.9 { global: later; };' > stub.map
+echo 'void later(void); void now(void) { later(); }' > newer.c
+"${CC:-gcc}" -shared -fPIC -nostdlib -Wl,-soname,libc.so.6 -Wl,--version-script=stub.map stub.c -o libstub.so &&
+  "${CC:-gcc}" -shared -fPIC -nostdlib newer.c ./libstub.so -o newer.so || exit 3
+is "a library for a later C library: exit 3" "$(code ak run plain --preset smoke --out own --allocators mine=./newer.so)" 3
+check "why, in a few words" grep -q 'needs GLIBC_9.9, this system has [0-9.]*; nothing was run' "$dir/err"
+printf '[newer]\nlibrary = newer.so\n[afar]\nlibrary = libafar.so.1\nget = make afar\n' > newer.ini
+sed -i "s|= newer|= $dir/newer|" newer.ini
+printf 'kernel = null\nallocators = newer, afar\nops = 100\nreps = 1\n' > newer.sweep
+is "optional, it is skipped: exit 0" "$(code ak run newer.sweep --registry newer.ini --preset smoke --out newer)" 0
+check "with the same reason" grep -q ',newer: needs GLIBC_9.9, this system has' newer/runs.csv
+ak doctor --registry newer.ini > doctor.txt
+check "doctor does not call it missing" sh -c 'grep -q "newer cannot be loaded" doctor.txt && ! grep -A 2 newer doctor.txt | grep install'
+check "doctor says how to get what is not here" sh -c 'grep -A 2 "afar is not installed" doctor.txt | grep "fix: make afar"'
 head -c 2000 "$lib/libwrapper.so" > cut.so
 is "a library that is cut off: exit 3" "$(code ak run plain --preset smoke --out own --allocators mine=./cut.so)" 3
 cp "$lib/libwrapper.so" mine.so
