@@ -48,11 +48,15 @@ struct bin {
     uint8_t debut, lent; /* blocks that a larger class has lent to it, at first and later */
 };
 
+#define REMOTE_AHEAD 4 /* lines that a receiver waits for at a time; a power of two */
+
 /* Blocks on the way to another heap: see remote.h. */
 struct outbox {
     struct heap *to; /* NULL: empty */
     struct block *first, *last;
     uint32_t load; /* bytes */
+    uint32_t count;
+    struct block *recent[REMOTE_AHEAD]; /* the last ones, by count; of the heap before, too */
 };
 
 enum heap_state { HEAP_NONE, HEAP_LIVE, HEAP_IDLE };

@@ -8,6 +8,18 @@
 
 static TLFL_TLS unsigned remote_pushes; /* of this thread to idle heaps */
 
+/* What a block of 32 bytes or more holds on its way: also the block that comes REMOTE_AHEAD later in the
+ * list. A hint for the receiver, who else would wait for the line of each block in turn. */
+struct parcel {
+    struct block block;
+    struct block *ahead;
+};
+
+static bool is_parcel(const struct span *span)
+{
+    return span->size > BLOCK_ALIGN;
+}
+
 /* ---- send ---- */
 
 static void remote_push(struct heap *heap, struct block *first, struct block *last)
@@ -57,12 +69,19 @@ void tlfl__remote_flush(struct heap *heap)
 void tlfl__remote_free(struct heap *from, struct span *span, struct block *block)
 {
     struct heap *to = span_owner(span);
-    block_set_mark(block, block_key(span, block));
     if (TLFL_UNLIKELY(heap_state(from) != HEAP_LIVE)) {
+        if (is_parcel(span))
+            ((struct parcel *)block)->ahead = NULL;
+        block_set_mark(block, block_key(span, block));
         remote_send(to, block, block);
         return;
     }
     struct outbox *box = &from->outbox[((uintptr_t)to >> 12) % HEAP_OUTBOXES]; /* heaps are pages apart */
+    struct block **before = &box->recent[box->count++ % REMOTE_AHEAD];
+    if (is_parcel(span))
+        ((struct parcel *)block)->ahead = *before;
+    *before = block;
+    block_set_mark(block, block_key(span, block));
     if (TLFL_LIKELY(box->to == to)) {
         block->next = box->first;
         box->load += span->size + REMOTE_WEIGHT;
@@ -99,6 +118,10 @@ bool tlfl__remote_drain(struct heap *heap)
                 remote_push(span_owner(span), block, block);
                 continue;
             }
+        }
+        if (is_parcel(span)) {
+            poison_lift(block, sizeof(struct parcel));
+            __builtin_prefetch(((struct parcel *)block)->ahead, 1);
         }
         if (span_push(span, block, block_key(span, block)))
             tlfl__heap_event(heap, span);

@@ -15,6 +15,10 @@
  * sender's heap, at the end of the thread and at malloc_trim. A thread without a heap pushes each
  * block by itself.
  *
+ * A receiver would wait for the line of each block in turn, out of the sender's cache, since a block
+ * names the next. So a block of 32 bytes or more also names the one that comes REMOTE_AHEAD later, for
+ * which the receiver asks in time.
+ *
  * A list that nobody takes. Who pushes to an idle heap sweeps some idle heaps every REMOTE_SWEEP
  * pushes. For a live heap whose thread sleeps or never leaves its fast path, the pusher turns thief
  * when the pushes since the last drain reach REMOTE_PATIENCE, and again at every doubling; so does

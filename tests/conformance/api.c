@@ -5,7 +5,7 @@
 
 /* Sizes the compiler must not see through. */
 static volatile size_t size_max = SIZE_MAX, past_max = (size_t)PTRDIFF_MAX + 1, zero = 0,
-                       half_bits = (size_t)1 << 32;
+                       half_bits = (size_t)1 << sizeof(size_t) * 4;
 
 static bool refused(void *block, int error)
 {
