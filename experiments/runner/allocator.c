@@ -49,7 +49,7 @@ static const char *version_missed(struct arena *a, const char *err)
 {
     static const char missed[] = "version `GLIBC_";
     const char *newest = NULL;
-    for (const char *at = err; (at = strstr(at, missed)); ) {
+    for (const char *at = err; (at = strstr(at, missed));) {
         at += strlen(missed);
         const char *version = arena_strndup(a, at, strcspn(at, "'"));
         if (!newest || strverscmp(version, newest) > 0)
@@ -174,12 +174,15 @@ static bool resolve_library(struct arena *a, const struct paths *paths, struct a
         set_origin(a, al, object);
     }
     if (!al->found) {
-        const char *words = loader_words(a, outcome.err.data), *version = version_missed(a, outcome.err.data);
-        al->reason = version ? arena_printf(a, "needs GLIBC_%s, this system has %s", version, gnu_get_libc_version())
-                             : arena_printf(
-            a, "%s cannot be loaded: %s%s%s", library, *words ? words : "the loader left it out",
-            outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : "; a program with it: ",
-            outcome.end == CHILD_EXITED && outcome.code == 0 ? "" : child_end_words(a, &outcome));
+        const char *words = loader_words(a, outcome.err.data);
+        const char *version = version_missed(a, outcome.err.data);
+        bool ran = outcome.end == CHILD_EXITED && outcome.code == 0;
+        al->reason =
+            arena_printf(a, "%s cannot be loaded: %s%s%s", library, *words ? words : "the loader left it out",
+                         ran ? "" : "; a program with it: ", ran ? "" : child_end_words(a, &outcome));
+        if (version)
+            al->reason =
+                arena_printf(a, "needs GLIBC_%s, this system has %s", version, gnu_get_libc_version());
     }
     child_outcome_free(&outcome);
     return true;

@@ -306,12 +306,13 @@ static bool look_at_allocators(struct doctor *d, struct fault *f)
             return false;
         if (!al->found && al->present)
             add(d, "allocators", al->required ? CANNOT : LIMITED, al->reason,
-                "give another build of it by AK_LIBRARY_NAME, or use a newer system", "%s cannot be loaded", al->name);
+                "give another build of it by AK_LIBRARY_NAME, or use a newer system", "%s cannot be loaded",
+                al->name);
         else if (!al->found)
             add(d, "allocators", al->required ? CANNOT : LIMITED, al->reason,
-                *al->get                 ? al->get
+                *al->get                   ? al->get
                 : strchr(al->library, '/') ? "give its path by AK_LIBRARY_NAME"
-                                         : "install the package that holds the library, or make it",
+                                           : "install the package that holds the library, or make it",
                 "%s is not installed", al->name);
         else if (*al->trouble)
             add(d, "allocators", CANNOT, al->trouble, "", "%s does not serve malloc", al->name);

@@ -7,8 +7,8 @@
 
 #define COLOURS 8
 
-static const char *const keys[] = {"label",    "colour",  "library", "version", "metadata",
-                                   "required", "kernels", "frees",   "env",     "what",    "get"};
+static const char *const keys[] = {"label",   "colour", "library", "version", "metadata", "required",
+                                   "kernels", "frees",  "env",     "what",    "get"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
