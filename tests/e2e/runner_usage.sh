@@ -62,7 +62,7 @@ refused "list of what is none" 2 "did you mean 'kernels'" ak list kernel
 check "nothing was made on the way" sh -c '! ls -d results 2>/dev/null'
 
 is "list: exit 0" "$(code ak list)" 0
-check "list tells that a library is missing" grep -q 'absent.*not here' "$dir/out"
+check "list tells that a library is missing" grep -q 'absent.*cannot be used' "$dir/out"
 check "list --json is JSON with every kind" sh -c '"$1" list --json | jq -e ".kernels and .allocators and .sweeps and .counters" >/dev/null' sh "$suite/build/bin/ak"
 is "list kernels --json: names" "$(ak list kernels --json | jq -r '.[].name' | tr '\n' ' ')" "misbehave null "
 is "doctor: exit 0" "$(code ak doctor)" 0

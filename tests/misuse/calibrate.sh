@@ -156,7 +156,8 @@ if [ -n "$doc" ]; then
     /^<!-- end of what make misuse writes -->/ { inside = 0 }
     !inside { print }
     /^<!-- make misuse writes what follows -->/ { inside = 1; while ((getline line < table) > 0) print line }
-  ' "$doc" > "$out/doc.md" && cmp -s "$out/doc.md" "$doc" || cp "$out/doc.md" "$doc"
+  ' "$doc" > "$out/doc.md" || die 3 "$out/doc.md cannot be written"
+  cmp -s "$out/doc.md" "$doc" || cp "$out/doc.md" "$doc"
 fi
 if grep -q ',broken,' "$csv"; then
   echo "calibrate.sh: cases that could not be set up: see $csv" >&2
