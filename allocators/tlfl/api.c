@@ -22,6 +22,8 @@
 /* A realloc keeps the block while at least this part of it stays in use. */
 #define API_KEEP_SHIFT 1
 
+#define API_GROW 4096
+
 /* ---- malloc ---- */
 
 /* Every state of the heap. */
@@ -185,9 +187,15 @@ static void *malloc_aligned(size_t align, size_t size)
     return malloc_fast(class_size(class));
 }
 
+/* A block that grew will grow again: from API_GROW bytes on it moves to twice its size, since pages
+ * behind what is used cost nothing until they are touched, and each move copies all of it. */
 static void *block_move(void *pointer, size_t old, size_t size)
 {
-    void *moved = malloc_fast(size);
+    void *moved = NULL;
+    if (old >= API_GROW && size > old && size < 2 * old && 2 * old <= LARGE_MAX)
+        moved = malloc_fast(2 * old);
+    if (moved == NULL)
+        moved = malloc_fast(size);
     if (moved != NULL) {
         memcpy(moved, pointer, old < size ? old : size);
         free_fast(pointer);
