@@ -373,11 +373,12 @@ TLFL_API int API(malloc_trim)(size_t pad)
 }
 
 /* Whether a block of this span can have been asked for with this size: realloc keeps a block of which
- * at least half is wanted, and no other call gives one that is larger. */
+ * at least half is wanted, and no other call gives one that is larger, but for large ones (large.c). */
 static bool size_fits(const struct span *span, size_t size)
 {
     size_t usable = span_usable(span);
-    return size <= usable && (size >= usable >> API_KEEP_SHIFT || usable == BLOCK_ALIGN);
+    unsigned shift = span->kind == SPAN_SMALL ? API_KEEP_SHIFT : API_KEEP_SHIFT + 1;
+    return size <= usable && (size >= usable >> shift || usable == BLOCK_ALIGN);
 }
 
 /* C23: as free, for a block of malloc, calloc or realloc of `size` bytes. Aborts if it cannot be that. */

@@ -46,8 +46,8 @@ TLFL_INLINE struct span *large_from_shelf(struct heap *heap, unsigned class)
     return span;
 }
 
-/* What is resident already saves page faults and the lock, and is worth a block half as large again. */
-#define LARGE_BIGGER 2
+/* What is resident already saves page faults and the lock, and is worth a block up to twice as large. */
+#define LARGE_BIGGER 4
 
 static struct span *large_from_bigger(struct heap *heap, unsigned class)
 {
