@@ -47,7 +47,11 @@ TLFL_INLINE struct span *large_from_shelf(struct heap *heap, unsigned class)
 }
 
 /* What is resident already saves page faults and the lock, and is worth a block up to twice as large. */
+#ifndef TLFL_HARDENED
 #define LARGE_BIGGER 4
+#else
+#define LARGE_BIGGER 0 /* its layer wants blocks of the class that it asked for */
+#endif
 
 static struct span *large_from_bigger(struct heap *heap, unsigned class)
 {
