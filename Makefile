@@ -98,8 +98,8 @@ $(B)/bin/ak-launch: $(B)/obj/experiments/launcher/launch.o
 
 # tlfl and its variants: the same sources, one set of flags each (allocators/tlfl/variants.mk).
 # Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own. Never unloaded: a thread that
-# used it calls its destructor at exit, also after a dlclose.
-TLFL_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) -fPIC -shared -Wl,-z,nodelete
+# used it calls its destructor at exit, also after a dlclose. Initialised first: its fork handlers have to be the outermost.
+TLFL_BUILD = $(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(TLFL_CFLAGS) -fPIC -shared -Wl,-z,nodelete,-z,initfirst
 $(B)/lib/libtlfl.so: $(TLFL_SRC) $(wildcard allocators/tlfl/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")

@@ -203,6 +203,9 @@ static void *block_move(void *pointer, size_t old, size_t size)
     return moved;
 }
 
+/* No memory to shrink a block: it stayed as it was. */
+static _Atomic bool shrink_refused;
+
 static void *block_resize(void *pointer, size_t size)
 {
     if (pointer == NULL)
@@ -220,7 +223,11 @@ static void *block_resize(void *pointer, size_t size)
         moved = tlfl__large_resize(span, size);
     if (moved == NULL)
         moved = block_move(pointer, old, size);
-    return moved == NULL && size <= old ? pointer : moved;
+    if (moved == NULL && size <= old) {
+        atomic_store_explicit(&shrink_refused, true, memory_order_relaxed);
+        return pointer;
+    }
+    return moved;
 }
 
 static bool is_power_of_two(size_t n)
@@ -373,12 +380,14 @@ TLFL_API int API(malloc_trim)(size_t pad)
 }
 
 /* Whether a block of this span can have been asked for with this size: realloc keeps a block of which
- * at least half is wanted, and no other call gives one that is larger, but for large ones (large.c). */
+ * at least half is wanted, and no other call gives one that is larger, but for the smallest, which may
+ * be lent ones, and large ones (large.c). After a refused shrink any block may be too large. */
 static bool size_fits(const struct span *span, size_t size)
 {
     size_t usable = span_usable(span);
     unsigned shift = span->kind == SPAN_SMALL ? API_KEEP_SHIFT : API_KEEP_SHIFT + 1;
-    return size <= usable && (size >= usable >> shift || usable == BLOCK_ALIGN);
+    return size <= usable && (size >= usable >> shift || usable <= 2 * BLOCK_ALIGN ||
+                              atomic_load_explicit(&shrink_refused, memory_order_relaxed));
 }
 
 /* C23: as free, for a block of malloc, calloc or realloc of `size` bytes. Aborts if it cannot be that. */

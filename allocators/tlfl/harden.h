@@ -8,7 +8,6 @@
  *   harden_small.h   small blocks: sealed heads, canaries, random order, quarantine
  *   harden_large.h   large blocks: between guard pages
  *   harden.c         the family
- *   harden_delete.c  operator delete(void *, size_t), for the size it is told
  *
  * What it adds, and at what cost beside a pair of malloc and free of the plain library:
  *

@@ -341,6 +341,11 @@ void tlfl__pool_tick(void)
     tlfl__central_leave();
 }
 
+void tlfl__pool_reset(void)
+{
+    pool.ticking = false;
+}
+
 size_t tlfl__pool_trim(void)
 {
     size_t given = 0;

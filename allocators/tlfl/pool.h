@@ -61,6 +61,10 @@ void tlfl__pool_give(const struct run *run);
  * costs a clock reading when nothing is due. */
 void tlfl__pool_tick(void);
 
+/* In the child of a fork: a thread that was in a tick is not there. What it was purging at that moment,
+ * one run of granules, is lost to the child. */
+void tlfl__pool_reset(void);
+
 /* Purges all that is free and unmaps every free chunk; returns the bytes given back. */
 size_t tlfl__pool_trim(void);
 

@@ -143,6 +143,8 @@ static void thread_destructor(void *value)
     guard_leave();
 }
 
+static void fork_register(void);
+
 static struct heap *thread_enter(void)
 {
     unsigned node = tlfl__os_node();
@@ -157,6 +159,7 @@ static struct heap *thread_enter(void)
     tlfl__heap = heap;
     if (has_key) /* allocates for a high key number, from the heap that is in place by now */
         pthread_setspecific(threads.key, (void *)1);
+    fork_register();
     return heap;
 }
 
@@ -341,10 +344,21 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     tlfl__central_reset();
+    tlfl__pool_reset();
     guard_reset();
+}
+
+/* At the first malloc, or at the latest when the library is initialised: prepare handlers run in the
+ * reverse order of registration, and ours has to be the last of them. Another one may wait for a thread
+ * that waits for our lock. */
+static void fork_register(void)
+{
+    static _Atomic bool registered;
+    if (!atomic_exchange_explicit(&registered, true, memory_order_relaxed))
+        pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 __attribute__((constructor)) static void thread_start(void)
 {
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
+    fork_register();
 }

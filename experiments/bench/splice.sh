@@ -7,6 +7,7 @@ case ${1:-} in -h | --help) sed -n '2s/^# //p' "$0" && exit ;; esac
   echo "splice: $1: expected one line <!-- bench:begin --> and, below it, one line <!-- bench:end -->" >&2
   exit 2
 }
+[ -s "$2" ] || { echo "splice: $2: not there, or empty; $1 stays as it is" >&2 && exit 2; }
 new=$(mktemp) || exit 3
 trap 'rm -f "$new"' EXIT
 awk -v part="$2" '

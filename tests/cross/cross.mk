@@ -66,7 +66,7 @@ all: $(D)/libtlfl.so $(VARIANTS:%=$(D)/libtlfl-%.so) $(TESTS:%=$(D)/%) $(PLUGINS
 $(D)/libtlfl.so $(VARIANTS:%=$(D)/libtlfl-%.so): $(TLFL_SRC) $(HEADERS)
 	@mkdir -p $(@D)
 	@echo "  LD $@"
-	@$(CROSS) $(FLAGS) $(TLFL_CFLAGS) $(TLFL_FLAGS_$(patsubst $(D)/libtlfl-%.so,%,$@)) -fPIC -shared -Wl,-z,nodelete $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
+	@$(CROSS) $(FLAGS) $(TLFL_CFLAGS) $(TLFL_FLAGS_$(patsubst $(D)/libtlfl-%.so,%,$@)) -fPIC -shared -Wl,-z,nodelete,-z,initfirst $(TLFL_SRC) -lpthread -Wl,-soname,$(@F) -o $@
 
 $(D)/plugins/%.so: tests/conformance/plugins/%.c
 	@mkdir -p $(@D)
