@@ -403,8 +403,10 @@ bench_page <- function(figures, instructions, cpu, subject, bench) {
   count <- function(pattern) sum(grepl(pattern, judged$verdict))
   tiny <- count("^tiny")
   c(paste0("Of ", nrow(judged), " targets ", count("^met"), " are met, ", count("^missed"), " missed, ", count("^open"),
-           " open, ", count("^not measured"), " not measured", if (tiny > 0) paste0(", ", tiny, " of a tiny run without a verdict"),
-           ". Met or missed needs the whole interval on one side of the target; else it is open. Ratios are paired by launch, ", subject, " to the rival, and the best",
+           " open, ", count("^not measured"), " not measured",
+           if (tiny > 0) paste0(", ", tiny, " of a tiny run without a verdict"),
+           ". Met or missed needs the whole interval on one side of the target; else it is open. ",
+           "Ratios are paired by launch, ", subject, " to the rival, and the best",
            " rival is the one that it compares worst with; intervals are 95 %; n is launches (of the cell with the fewest),",
            " and 1 for counts, which have no noise. A mean over kernels weighs each kernel alike."), "",
     figures_markdown(figures),
