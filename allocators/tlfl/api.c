@@ -77,8 +77,7 @@ static TLFL_COLD void free_nothing(const void *pointer)
         tlfl__fail("free", pointer, "not a block of this allocator, or free already");
 }
 
-/* A pointer that own[] has no span for: NULL, large, foreign, of another heap, misuse, or of a span
- * of ours that own[] has no room for. */
+/* A small block of another heap, misuse, or of a span of ours that own[] has no room for. */
 static TLFL_NOINLINE void free_small_other(struct span *span, struct block *block)
 {
     struct heap *heap = tlfl__heap;
@@ -97,6 +96,8 @@ static TLFL_NOINLINE void free_small_other(struct span *span, struct block *bloc
         tlfl__remote_free(from, span, block);
 }
 
+/* A pointer that own[] has no span for: NULL, large, foreign, of another heap, misuse, or of a span
+ * of ours that own[] has no room for. */
 static TLFL_NOINLINE void free_other(void *pointer)
 {
     struct span *span = map_find(pointer);

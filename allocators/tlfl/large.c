@@ -117,7 +117,6 @@ void *tlfl__large_malloc(size_t size)
     return large_slow(size, BLOCK_ALIGN, false);
 }
 
-
 void *tlfl__large_alloc(size_t size, size_t align, bool zero)
 {
     if (size > CLASS_MAX && size <= LARGE_MAX && align <= GRANULE_SIZE) {

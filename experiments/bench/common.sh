@@ -1,5 +1,5 @@
 # common.sh - to be sourced by the parts of the benchmark: $root, $build, $out (where rows go), and the functions say, die,
-# has, usage, reason_text, programs_build, provenance, allocators. Answers --help by the head comment of the script.
+# count_check, has, usage, reason_text, programs_build, provenance, allocators. Answers --help by the head comment of the script.
 # shellcheck shell=sh
 
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
@@ -16,6 +16,10 @@ die() {
   shift
   printf 'bench: %s\n' "$*" >&2
   exit "$status"
+}
+# count_check NAME VALUE: a number of ops, rounds or launches, or the end.
+count_check() {
+  case $2 in '' | 0* | *[!0-9]*) die 2 "$1='$2': expected a whole number from 1 on" ;; esac
 }
 # The script's head comment, which is its usage.
 usage() { sed -n -e '1d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"; }

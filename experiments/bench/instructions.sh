@@ -13,6 +13,7 @@ set -u
 . "$(dirname "$0")/common.sh"
 
 OPS=${OPS:-20480}
+count_check OPS "$OPS"
 SIZES="16 64 512 4096 32768 262144"
 LIVE="0 1 300"
 SCAN_LEAST=8

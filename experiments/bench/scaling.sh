@@ -11,6 +11,8 @@ set -u
 LIVE_TOTAL=6400
 ROUNDS=${ROUNDS:-6}
 OPS=${OPS:-200000}
+count_check ROUNDS "$ROUNDS"
+count_check OPS "$OPS"
 
 [ $# -gt 0 ] || set -- tlfl glibc jemalloc mimalloc tcmalloc
 [ -x "$build/kernels/churn" ] || die 3 "$build/kernels/churn is not there: run make"

@@ -10,6 +10,7 @@ set -u
 [ $# -gt 0 ] || set -- tlfl glibc jemalloc mimalloc tcmalloc tbbmalloc
 programs_build launches libempty.so
 table=$(allocators "$@") || exit $?
+count_check LAUNCHES "${LAUNCHES:-60}"
 provenance trivial "LAUNCHES=${LAUNCHES:-60}" "$0" "$@"
 libraries=$(printf '%s\n' "$table" | while IFS=$fs read -r name library _; do
   case $library in
