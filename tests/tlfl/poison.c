@@ -10,6 +10,8 @@
 
 #if POISON_ON
 
+#include "aborts.h"
+
 static bool poisoned(const void *start, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i += BLOCK_ALIGN)
@@ -115,24 +117,8 @@ static void read_structure(void)
 /* Whether the sanitizer ends a process that runs `body`, for use of poisoned memory. */
 static bool is_told(void (*body)(void))
 {
-    static char text[1 << 16];
-    size_t length = 0;
-    ssize_t got;
-    int said[2], status = 0;
-    if (pipe(said) != 0)
-        return false;
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(said[1], STDERR_FILENO);
-        body();
-        _exit(0);
-    }
-    close(said[1]);
-    while ((got = read(said[0], text + length, sizeof text - 1 - length)) > 0)
-        length += (size_t)got;
-    text[length] = '\0';
-    close(said[0]);
-    waitpid(child, &status, 0);
+    static char text[ABORTS_TEXT];
+    int status = ended(body, text);
     return status != 0 && strstr(text, "use-after-poison") != NULL;
 }
 
