@@ -60,6 +60,20 @@ static void outbox_flush(struct outbox *box)
     remote_send(to, box->first, box->last);
 }
 
+/* Empties an outbox for another heap; false where it holds blocks for that one already. A sweep on the way
+ * may free blocks of others, which puts new ones into it. */
+static bool outbox_turn(struct outbox *box, struct heap *to)
+{
+    while (box->to != NULL && box->to != to)
+        outbox_flush(box);
+    if (box->to == to)
+        return false;
+    box->to = to;
+    box->first = NULL;
+    box->load = 0;
+    return true;
+}
+
 void tlfl__remote_flush(struct heap *heap)
 {
     for (unsigned i = 0; i < HEAP_OUTBOXES; i++)
@@ -82,16 +96,11 @@ void tlfl__remote_free(struct heap *from, struct span *span, struct block *block
         ((struct parcel *)block)->ahead = *before;
     *before = block;
     block_set_mark(block, block_key(span, block));
-    if (TLFL_LIKELY(box->to == to)) {
-        block->next = box->first;
-        box->load += span->size + REMOTE_WEIGHT;
-    } else {
-        outbox_flush(box);
-        box->to = to;
+    if (TLFL_UNLIKELY(box->to != to) && outbox_turn(box, to))
         box->last = block;
-        box->load = span->size + REMOTE_WEIGHT;
-    }
+    block->next = box->first;
     box->first = block;
+    box->load += span->size + REMOTE_WEIGHT;
     if (TLFL_UNLIKELY(box->load >= REMOTE_LOAD))
         outbox_flush(box);
 }

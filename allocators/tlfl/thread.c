@@ -208,8 +208,8 @@ struct heap *tlfl__thread_follow(struct heap *heap)
 {
     if (heap_state(heap) != HEAP_LIVE || !tlfl__thread_moved(heap))
         return heap;
-    tlfl__remote_flush(heap);
     tlfl__central_enter();
+    tlfl__remote_flush(heap); /* under the lock no sweep comes between */
     struct heap *other = thread_claim_heap(tlfl__os_node());
     if (other != NULL)
         idle_put(heap);
