@@ -1,4 +1,5 @@
 /* ak run: expand a sweep and run what is not done of it. */
+#include "admit.h"
 #include "child.h"
 #include "command.h"
 #include "execute.h"
@@ -297,7 +298,8 @@ static int cmd_run(int argc, char **argv)
     child_watch_interrupts();
     suite = (struct suite){0};
     bool good = read_options(&words, argc, argv, &o, &fault) && suite_open(&suite, o.registry, &fault) &&
-                make_plan(&suite, &o, &sweep, &plan, &fault) && find_allocators(&suite, &plan, &fault) &&
+                make_plan(&suite, &o, &sweep, &plan, &fault) &&
+                plan_admit(&suite.paths, &plan, &fault) && find_allocators(&suite, &plan, &fault) &&
                 check_counters(&plan, &fault);
     if (!good)
         code = fault_print(&fault);

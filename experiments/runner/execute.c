@@ -19,13 +19,7 @@ static const char **arguments(struct arena *a, const struct planned *p)
     const struct allocator *al = p->block->member[p->member].allocator;
     struct words argv = {0};
     words_add(a, &argv, p->block->kernel->path);
-    for (size_t i = 0; i < p->block->options; i++) {
-        char *name = arena_printf(a, "--%s", p->block->option[i].key);
-        for (char *c = name; *c; c++)
-            *c = *c == '_' ? '-' : *c;
-        words_add(a, &argv, name);
-        words_add(a, &argv, p->block->option[i].value);
-    }
+    block_arguments(a, p->block, &argv);
     words_add(a, &argv, "--seed");
     words_add(a, &argv, arena_printf(a, "%" PRIu64, p->seed));
     words_add(a, &argv, "--expect");

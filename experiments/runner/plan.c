@@ -50,6 +50,17 @@ const char *block_option(const struct block *b, const char *key)
     return "";
 }
 
+void block_arguments(struct arena *a, const struct block *b, struct words *argv)
+{
+    for (size_t i = 0; i < b->options; i++) {
+        char *name = arena_printf(a, "--%s", b->option[i].key);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        words_add(a, argv, name);
+        words_add(a, argv, b->option[i].value);
+    }
+}
+
 /* ---- axes of a kernel ---- */
 
 static bool add_axis(struct expansion *x, const char *key, struct words values)

@@ -70,6 +70,8 @@ bool plan_make(struct arena *, const struct sweep *, const struct kernels *, str
                struct plan *, struct fault *);
 /* An option's value as recorded, or "" where the block has none of that key. */
 const char *block_option(const struct block *, const char *key);
+/* All of them as arguments of the kernel: --key value. */
+void block_arguments(struct arena *, const struct block *, struct words *argv);
 /* The options that plan_csv wrote in one field, split again. False where they are none. */
 bool plan_options(struct arena *, const char *text, struct option_pair **, size_t *count);
 /* Hash of a block: what a row's id and seed derive from. */

@@ -430,6 +430,14 @@ static bool unknown_key(struct check *c, const struct setting *s)
     return setting_fault(c->fault, s, "unknown key '%s'%s", s->key, nearest_hint(c->arena, s->key, &known));
 }
 
+static bool takes_sizes(const struct check *c, const struct setting *s)
+{
+    for (size_t i = 0; i < c->kernels->count; i++)
+        if (c->kernels->kernel[i].sizes && concerns(c, s, &c->kernels->kernel[i]))
+            return true;
+    return false;
+}
+
 static bool check_setting(struct check *c, const struct setting *s)
 {
     if (s->kernel && !words_have(&c->used, s->kernel)) {
@@ -459,6 +467,9 @@ static bool check_setting(struct check *c, const struct setting *s)
         return check_variants(c, s);
     if (known && strcmp(s->key, "size") == 0)
         return true; /* the kernel's own */
+    if (!known && strncmp(s->key, "size", strlen("size")) == 0 && s->level != LEVEL_PRESET_FILE && !takes_sizes(c, s))
+        return setting_fault(c->fault, s, "'%s', but %s", s->key,
+                             s->kernel ? "this kernel takes no sizes" : "no kernel of this sweep takes sizes");
     return setting_values(c->arena, s, key, &values, c->fault);
 }
 

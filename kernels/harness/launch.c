@@ -549,6 +549,27 @@ static int threads_start(char *why, size_t why_size)
     return 0;
 }
 
+int launch_check(char *why, size_t why_size)
+{
+    int rc = sizes_fill(size_table, param_word("size_dist"), param_int("size_min"), param_int("size_max"),
+                        param_int("seed"), why, why_size);
+    if (rc != 0)
+        return rc;
+    sizes_range();
+    uint64_t least = kernel.size_least ? kernel.size_least() : 1;
+    if (kernel.sizes != SIZES_NONE && launch.size_min < least) {
+        snprintf(why, why_size, "--size_min: a size of %llu bytes, this kernel needs %llu as it is asked to run",
+                 (unsigned long long)launch.size_min, (unsigned long long)least);
+        return EXIT_USAGE;
+    }
+    const char *refusal = kernel.refuse ? kernel.refuse() : NULL;
+    if (refusal != NULL) {
+        snprintf(why, why_size, "%s", refusal);
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
 int launch_run(const struct provenance *served_by, char *why, size_t why_size)
 {
     passes = param_word("passes");
@@ -557,22 +578,9 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     launch.ran_latency = pass_wanted("latency");
     launch.ran_memory = pass_wanted("memory");
 
-    int rc = sizes_fill(size_table, param_word("size_dist"), param_int("size_min"), param_int("size_max"),
-                        param_int("seed"), why, why_size);
+    int rc = launch_check(why, why_size);
     if (rc != 0)
         return rc;
-    sizes_range();
-    uint64_t least = kernel.size_least ? kernel.size_least() : 1;
-    if (kernel.sizes != SIZES_NONE && launch.size_min < least) {
-        snprintf(why, why_size, "a size of %llu bytes, this kernel needs %llu as it is asked to run", (unsigned long long)launch.size_min,
-                 (unsigned long long)least);
-        return EXIT_USAGE;
-    }
-    const char *refusal = kernel.refuse ? kernel.refuse() : NULL;
-    if (refusal != NULL) {
-        snprintf(why, why_size, "%s", refusal);
-        return EXIT_USAGE;
-    }
     unsigned spins = launch.threads < launch.placement->cpus && !kernel.makes_threads ? SPINS : 0;
     /* The coordinator must not spin where the process's CPU time counts. */
     barrier_init(&gate, launch.threads + 1, spins);

@@ -23,11 +23,35 @@ static void result_print(const struct identity *id, const char *status, const ch
         fprintf(stderr, "%s: %s: %s\n", kernel.name, status, detail);
 }
 
+/* The kernel takes as many threads as there are CPUs. */
+static bool threads_own(void)
+{
+    return kernel.own_threads && !option("threads")->given;
+}
+
+/* 0, or an exit code with `why`. */
+static int threads_check(uint64_t threads, char *why, size_t why_size)
+{
+    unsigned least = kernel.min_threads ? kernel.min_threads : 1;
+
+    if (threads >= least)
+        return 0;
+    snprintf(why, why_size, "--threads: needs at least %u threads%s", least,
+             threads_own() ? " on as many CPUs, and this process may use fewer" : "");
+    return threads_own() ? EXIT_ENVIRONMENT : EXIT_USAGE;
+}
+
+/* What holds on any machine. 0, or an exit code with `why`. */
+static int options_check(char *why, size_t why_size)
+{
+    int rc = threads_own() ? 0 : threads_check(param_int("threads"), why, why_size);
+    return rc != 0 ? rc : launch_check(why, why_size);
+}
+
 /* Threads and ops of the plan. 0 or an exit code. */
 static int launch_plan(char *why, size_t why_size)
 {
-    bool own = kernel.own_threads && !option("threads")->given;
-    unsigned least = kernel.min_threads ? kernel.min_threads : 1;
+    bool own = threads_own();
 
     launch.threads = (unsigned)param_int("threads");
     launch.placement = placement_plan(param_word("placement"), own ? 0 : launch.threads, why, why_size);
@@ -36,11 +60,9 @@ static int launch_plan(char *why, size_t why_size)
     if (own)
         launch.threads = launch.placement->cpus;
     option_threads_set(launch.threads);
-    if (launch.threads < least) {
-        snprintf(why, why_size, "needs at least %u threads%s", least,
-                 own ? " on as many CPUs, and this process may use fewer" : "");
-        return own ? EXIT_ENVIRONMENT : EXIT_USAGE;
-    }
+    int rc = threads_check(launch.threads, why, why_size);
+    if (rc != 0)
+        return rc;
     launch.oversubscribed = launch.threads > launch.placement->cpus;
     launch.no_alloc = options.no_alloc || kernel.no_alloc;
     uint64_t total = param_int("ops_total");
@@ -93,6 +115,8 @@ static int kernel_main(int argc, char **argv)
             options_print_description();
         return EXIT_DONE;
     }
+    if (options.check)
+        return (rc = options_check(why, sizeof why)) != 0 ? refuse(why, rc) : EXIT_DONE;
 
     identity_find(&id, param_word("expect"), param_word("version_call"));
     bool wrong = id.provenance.trouble[0] != '\0';

@@ -42,6 +42,7 @@ static const struct { const char *name; bool *flag; const char *what; } flags[] 
     { "json", &options.json, "print one JSON object" },
     { "no_alloc", &options.no_alloc, "the same loop with a stub allocator: the kernel's own cost" },
     { "probe", &options.probe, "only say which allocator serves" },
+    { "check", &options.check, "only say whether the options go together" },
     { "describe", &options.describe, "print variants and parameters as JSON" },
     { "help", &options.help, "print this" },
 };
@@ -206,7 +207,7 @@ static int sizes_resolve(void)
 
     if (kernel.sizes == SIZES_FIXED) {
         if ((dist->given && strcmp(dist->text, "fixed") != 0) || (max->given && max->number != min)) {
-            fprintf(stderr, "%s: takes one size: give --size-min alone, or size_dist fixed\n", kernel.name);
+            fprintf(stderr, "%s: takes one size, not --size-max and --size-dist: give --size-min alone, or size_dist fixed\n", kernel.name);
             return EXIT_USAGE;
         }
         dist->text = "fixed";
@@ -345,11 +346,11 @@ void options_print_description(void)
                                                 (json_int_t)p->min, "max", (json_int_t)p->max, "words",
                                                 words_json(p->words), "what", p->what));
     }
-    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:s, s:s, s:o}", "name", kernel.name, "what", kernel.what,
+    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:o}", "name", kernel.name, "what", kernel.what,
                             "op", kernel.op ? kernel.op : "one malloc/free cycle", "variants",
                             kernel.variants ? words_json(kernel.variants) : json_array(), "min_threads",
                             kernel.min_threads ? (int)kernel.min_threads : 1, "own_threads", kernel.own_threads,
-                            "no_alloc", kernel.no_alloc, "sizes", kernel.sizes != SIZES_NONE, "fixed_size",
+                            "no_alloc", kernel.no_alloc, "check", 1, "sizes", kernel.sizes != SIZES_NONE, "fixed_size",
                             kernel.sizes == SIZES_FIXED, "size_min", option("size_min")->fallback, "size_max",
                             option("size_max")->fallback, "params", params);
     json_dumpf(all, stdout, JSON_COMPACT);

@@ -22,7 +22,7 @@ struct option_value {
 
 /* Flags that take no value. */
 struct option_flags {
-    bool json, probe, describe, help, no_alloc;
+    bool json, probe, check, describe, help, no_alloc;
 };
 
 extern struct option_flags options;

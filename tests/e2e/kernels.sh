@@ -224,6 +224,10 @@ check "no memory for a partner: an end, not a hang" no_memory
 check "a node that is not there: exit 3" exits 3 "$build/kernels/churn" --placement node:99
 check "touched blocks too small for a tag: exit 2" exits 2 "$build/kernels/churn" --size-min 1 --size-max 4
 check "the same without touching: exit 0" exits 0 "$build/kernels/churn" --size-min 1 --size-max 4 --touch none --ops 1000
+check "--check of what goes together: exit 0" exits 0 "$build/kernels/realloc_grow" --check --start 16 --end 32
+check "--check of what does not: exit 2" exits 2 "$build/kernels/realloc_grow" --check --start 32 --end 16
+check "--check of too few threads: exit 2" exits 2 "$build/kernels/remote_free" --check --threads 1
+check "--check asks nothing of the machine: exit 0" exits 0 "$build/kernels/c2c" --check --placement node:99
 check "help: exit 0" exits 0 "$build/kernels/churn" --help
 
 finish

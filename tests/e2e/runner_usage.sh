@@ -59,6 +59,27 @@ refused "a metadata call without a symbol" 2 "more.ini:3: metadata = 'stat:'" ak
 refused "verify without a folder" 2 "expected one results folder" ak verify
 refused "verify of what is none" 2 "meta.json" ak verify "$dir"
 refused "list of what is none" 2 "did you mean 'kernels'" ak list kernel
+# what does not go together only the kernel knows: it is asked before anything runs
+real=$build/bin/ak
+cell() { # cell LINE...: a sweep of these
+  printf '%s\n' 'allocators = glibc' "$@" > cell.sweep
+}
+cell 'kernel = realloc_grow' 'start = 16, 64K' 'end = 1K, 2K'
+refused "a start above an end" 2 "cell.sweep:3: realloc_grow: .*(start = 65536, end = 1024)" "$real" run cell.sweep --dry-run
+refused "the same without a dry run" 2 "cell.sweep:3: realloc_grow: " "$real" run cell.sweep
+cell 'kernel = fragment, churn' 'fragment.blocks = 7'
+refused "a parameter of one kernel of two" 2 "cell.sweep:3: fragment: .*odd" "$real" run cell.sweep --dry-run
+cell 'kernel = churn' 'size = 4, 16'
+refused "a size below what a kernel writes" 2 "cell.sweep:3: churn: .*size_min = 4" "$real" run cell.sweep --dry-run
+cell 'kernel = fastpath' 'size_max = 64'
+refused "a range for a kernel of one size" 2 "cell.sweep:3: fastpath: takes one size" "$real" run cell.sweep --dry-run
+cell 'kernel = realloc_grow' 'size_max = 64'
+refused "a size for a kernel of none" 2 "cell.sweep:3: 'size_max', but no kernel" "$real" run cell.sweep --dry-run
+cell 'kernel = churn' 'size_dist = file:weights'
+echo '16 heavy' > weights
+refused "a table of sizes with a slip" 2 "weights:1: expected 'size weight'" "$real" run cell.sweep --dry-run
+cell 'kernel = remote_free' 'threads = 1, 2'
+is "too few threads of some: a skip, not an end" "$(code "$real" run cell.sweep --dry-run)" 0
 check "nothing was made on the way" sh -c '! ls -d results 2>/dev/null'
 
 is "list: exit 0" "$(code ak list)" 0
