@@ -1,0 +1,29 @@
+/*
+ * arena.h - memory straight from the system, for a process whose malloc belongs to someone else.
+ *
+ * An arena hands out pieces of one size, zeroed and aligned to 16 bytes, and takes them back. Pieces never move.
+ */
+#ifndef AK_SIM_ARENA_H
+#define AK_SIM_ARENA_H
+
+#include <stddef.h>
+
+/* Zeroed pages, which cost nothing until they are touched; NULL where there are none. */
+void *memory_map(size_t bytes);
+void memory_unmap(void *memory, size_t bytes);
+
+struct arena {
+    size_t piece;       /* bytes; at least a pointer */
+    void *spare;        /* pieces that came back, each with a pointer to the next */
+    char *free, *end;   /* of the last chunk */
+    struct chunk *last; /* all chunks, from the last to the first */
+};
+
+void arena_open(struct arena *arena, size_t piece);
+void arena_close(struct arena *arena);
+
+/* A piece of zeros. Ends the process (exit 3) where there is no memory: there is no way on from within an access. */
+void *arena_get(struct arena *arena);
+void arena_put(struct arena *arena, void *piece);
+
+#endif

@@ -1,0 +1,346 @@
+/* calls.c - see calls.h. */
+#include "calls.h"
+
+#include <linux/futex.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "pinned.h"
+#include "protocol.h"
+#include "turns.h"
+#include "weave.h"
+
+/* Of the program. All but `core` belongs to the thread itself. */
+struct thread {
+    int64_t number; /* of the call it is in */
+    uint64_t argument[6];
+    uint32_t *poked; /* the futex word that is changed for the length of the call */
+    uint32_t core;
+    bool counting, outside;
+    uint64_t turn_start, instructions;
+    uint64_t policy;               /* nodes of its new memory, 0: where it is touched */
+    const volatile uint32_t *gone; /* zeroed by QEMU when it has ended */
+};
+
+static struct {
+    struct thread thread[TURNS_MAX];
+    struct machine machine;
+    struct model *model;
+    uint32_t quantum, cores_given;
+    const uint64_t *instructions;
+    uint64_t slept_ns;
+} calls;
+
+static _Thread_local struct thread *current; /* in a call */
+
+void calls_init(const struct machine *machine, uint32_t quantum)
+{
+    calls.machine = *machine;
+    calls.quantum = quantum;
+}
+
+void calls_count(const uint64_t *instructions)
+{
+    calls.instructions = instructions;
+}
+
+static uint64_t now_ns(void)
+{
+    return *calls.instructions * 1000 / calls.machine.mhz + calls.slept_ns;
+}
+
+/* ---- turns ---- */
+
+static void turn_account(struct thread *thread)
+{
+    if (thread->counting)
+        thread->instructions += *calls.instructions - thread->turn_start;
+    thread->turn_start = *calls.instructions;
+}
+
+static void turn_start(unsigned thread)
+{
+    calls.thread[thread].turn_start = *calls.instructions;
+    weave_turn(thread);
+}
+
+void calls_turn_over(unsigned thread)
+{
+    turn_account(&calls.thread[thread]);
+    turns_yield(thread);
+    turn_start(thread);
+}
+
+/* ---- threads ---- */
+
+void calls_born(unsigned thread)
+{
+    struct thread *born = &calls.thread[thread];
+    *born = (struct thread){.core = calls.cores_given++ % machine_cores(&calls.machine)};
+    if (current != NULL && current->number == SYS_clone && (current->argument[0] & CLONE_CHILD_CLEARTID) != 0)
+        born->gone = (const uint32_t *)current->argument[3];
+    if (current != NULL)
+        born->policy = current->policy;
+    if (turns_begun()) {
+        turns_add(thread);
+        weave_add(thread, born->core);
+    }
+}
+
+void calls_died(unsigned thread)
+{
+    if (!turns_begun())
+        return;
+    turn_account(&calls.thread[thread]);
+    const volatile uint32_t *gone = calls.thread[thread].gone;
+    turns_wake((uintptr_t)gone, UINT32_MAX, UINT32_MAX);
+    turns_leave(thread, gone);
+}
+
+static void thread_begin(unsigned thread)
+{
+    calls.thread[thread].core = 0;
+    calls.cores_given = 1;
+    turns_begin(thread, weave_play);
+    weave_add(thread, 0);
+    turn_start(thread);
+}
+
+/* A thread that asks for a core gets it, or for several, the first of them. */
+static void thread_pin(unsigned thread, uint64_t bytes, const unsigned char *mask)
+{
+    for (unsigned core = 0; core < machine_cores(&calls.machine) && core / 8 < bytes; core++)
+        if (mask[core / 8] & 1 << core % 8) {
+            calls.thread[thread].core = core;
+            weave_put(weave_log(thread), ENTRY_CORE, 0, core);
+            return;
+        }
+}
+
+/* ---- futexes ---- */
+
+static void futex_wait(unsigned thread, uint32_t *word, uint32_t value, uint32_t mask, bool timed)
+{
+    if (*(volatile uint32_t *)word != value)
+        return; /* the kernel will say so */
+    turn_account(&calls.thread[thread]);
+    bool woken = turns_wait(thread, (uintptr_t)word, mask, timed);
+    turn_start(thread);
+    if (woken && *(volatile uint32_t *)word == value) {
+        calls.thread[thread].poked = word;
+        *word = ~value;
+    }
+}
+
+static void futex_before(unsigned thread, const uint64_t argument[6])
+{
+    uint32_t *word = (uint32_t *)argument[0];
+    uint32_t value = (uint32_t)argument[2];
+    switch (argument[1] & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT: futex_wait(thread, word, value, UINT32_MAX, argument[3] != 0); break;
+    case FUTEX_WAIT_BITSET: futex_wait(thread, word, value, (uint32_t)argument[5], argument[3] != 0); break;
+    case FUTEX_WAKE: turns_wake(argument[0], UINT32_MAX, value); break;
+    case FUTEX_WAKE_BITSET: turns_wake(argument[0], (uint32_t)argument[5], value); break;
+    case FUTEX_REQUEUE: /* waking all is allowed: they look again */
+    case FUTEX_CMP_REQUEUE: turns_wake(argument[0], UINT32_MAX, UINT32_MAX); break;
+    default: break;
+    }
+}
+
+static void futex_after(struct thread *thread)
+{
+    if (thread->poked != NULL)
+        *thread->poked = ~*thread->poked;
+    thread->poked = NULL;
+}
+
+/* ---- memory ---- */
+
+static void log_forget(unsigned thread, uint64_t address, uint64_t bytes)
+{
+    struct weave_log *log = weave_log(thread);
+    weave_put(log, ENTRY_FORGET, 0, address);
+    log->entry[log->count++] = bytes;
+}
+
+static void log_bind(unsigned thread, uint64_t address, uint64_t bytes, uint64_t mask)
+{
+    struct weave_log *log = weave_log(thread);
+    weave_put(log, ENTRY_BIND, 0, address);
+    log->entry[log->count++] = bytes;
+    log->entry[log->count++] = mask;
+}
+
+/* The nodes that a policy names; 0: none in particular. */
+static uint64_t policy_nodes(uint64_t mode, const uint64_t *mask)
+{
+    mode &= ~(uint64_t)MPOL_MODE_FLAGS;
+    uint64_t nodes = ((uint64_t)1 << calls.machine.nodes) - 1;
+    return mode == MPOL_DEFAULT || mode == MPOL_LOCAL || mask == NULL ? 0 : *mask & nodes;
+}
+
+static void memory_before(unsigned thread, int64_t number, const uint64_t argument[6])
+{
+    switch (number) {
+    case SYS_munmap: log_forget(thread, argument[0], argument[1]); break;
+    case SYS_mremap: log_forget(thread, argument[0], argument[1]); break;
+    case SYS_madvise:
+        if (argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE)
+            log_forget(thread, argument[0], argument[1]);
+        break;
+    case SYS_mbind:
+        log_bind(thread, argument[0], argument[1], policy_nodes(argument[2], (const uint64_t *)argument[3]));
+        break;
+    case SYS_set_mempolicy:
+        calls.thread[thread].policy = policy_nodes(argument[0], (const uint64_t *)argument[1]);
+        break;
+    default: break;
+    }
+}
+
+static void memory_mapped(unsigned thread, uint64_t address, uint64_t bytes, uint64_t flags)
+{
+    if (flags & MAP_FIXED)
+        log_forget(thread, address, bytes);
+    if (calls.thread[thread].policy != 0)
+        log_bind(thread, address, bytes, calls.thread[thread].policy);
+}
+
+/* ---- the protocol ---- */
+
+static void sim_hello(struct sim_hello *hello)
+{
+    *hello = (struct sim_hello){.version = SIM_VERSION,
+                                .cores = machine_cores(&calls.machine),
+                                .nodes = calls.machine.nodes,
+                                .mhz = calls.machine.mhz,
+                                .quantum = calls.quantum};
+}
+
+static void sim_region(unsigned number, bool start)
+{
+    struct thread *thread = &calls.thread[number];
+    turn_account(thread);
+    thread->counting = start;
+    if (start)
+        weave_reseed(number);
+    weave_put(weave_log(number), start ? ENTRY_START : ENTRY_STOP, 0, 0);
+}
+
+/* A round has to end first, so that all is played. */
+static void sim_read(unsigned number, struct sim_reading *reading)
+{
+    calls_turn_over(number);
+    struct thread *thread = &calls.thread[number];
+    const struct model_counts *counts = weave_counts(number);
+    uint64_t accesses = counts->loads + counts->stores + counts->atomics;
+    *reading = (struct sim_reading){.model = *counts,
+                                    .instructions = thread->instructions,
+                                    .cycles = thread->instructions + counts->cycles - accesses * calls.machine.l1.latency,
+                                    .core = thread->core,
+                                    .stirred = turns_stirred()};
+}
+
+static void sim_call(unsigned thread, const uint64_t argument[6])
+{
+    if (argument[0] == SIM_HELLO)
+        sim_hello((struct sim_hello *)argument[1]);
+    else if (argument[0] == SIM_BEGIN && !turns_begun())
+        thread_begin(thread);
+    if (!turns_begun())
+        return;
+    switch (argument[0]) {
+    case SIM_START: sim_region(thread, true); break;
+    case SIM_STOP: sim_region(thread, false); break;
+    case SIM_READ: sim_read(thread, (struct sim_reading *)argument[1]); break;
+    default: break;
+    }
+}
+
+/* ---- calls that may block in the kernel ---- */
+
+static bool file_blocks(uint64_t fd)
+{
+    struct stat about;
+    return fstat((int)fd, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
+static bool call_blocks(int64_t number, const uint64_t argument[6])
+{
+    switch (number) {
+    case SYS_read:
+    case SYS_readv: return file_blocks(argument[0]);
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_clock_nanosleep:
+    case SYS_connect:
+    case SYS_epoll_pwait:
+    case SYS_epoll_wait:
+    case SYS_flock:
+    case SYS_msgrcv:
+    case SYS_nanosleep:
+    case SYS_pause:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_rt_sigsuspend:
+    case SYS_rt_sigtimedwait:
+    case SYS_select:
+    case SYS_semop:
+    case SYS_wait4:
+    case SYS_waitid: return true;
+    default: return false;
+    }
+}
+
+/* ---- before and after ---- */
+
+void calls_before(unsigned number, int64_t call, const uint64_t argument[6])
+{
+    struct thread *thread = current = &calls.thread[number];
+    thread->number = call;
+    memcpy(thread->argument, argument, sizeof thread->argument);
+    if (call == SIM_CALL) {
+        sim_call(number, argument);
+        return;
+    }
+    if (call == SYS_set_mempolicy && !turns_begun())
+        memory_before(number, call, argument);
+    if (!turns_begun())
+        return;
+    if (weave_full(weave_log(number)))
+        calls_turn_over(number);
+    memory_before(number, call, argument);
+    if (call == SYS_futex)
+        futex_before(number, argument);
+    else if (call == SYS_sched_setaffinity && argument[0] == 0)
+        thread_pin(number, argument[1], (const unsigned char *)argument[2]);
+    else if (call == SYS_sched_yield)
+        calls_turn_over(number);
+    else if (call_blocks(call, argument)) {
+        turn_account(thread);
+        thread->outside = true;
+        turns_go_outside(number);
+    }
+}
+
+void calls_after(unsigned number, int64_t call, int64_t result)
+{
+    struct thread *thread = &calls.thread[number];
+    if (thread->outside) {
+        turns_come_back(number);
+        turn_start(number);
+        thread->outside = false;
+    }
+    futex_after(thread);
+    if (turns_begun() && call == SYS_mmap && result > 0)
+        memory_mapped(number, (uint64_t)result, thread->argument[1], thread->argument[3]);
+    pinned_answer(call, thread->argument, result, thread->core, now_ns());
+    current = NULL;
+}

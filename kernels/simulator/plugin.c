@@ -1,0 +1,218 @@
+/*
+ * plugin.c - the simulated machine as a plugin of QEMU user mode: what each instruction is hooked to.
+ *
+ *   qemu-x86_64 -plugin simulator.so,WORDS OF THE MACHINE,quantum=1000,seed=1 PROGRAM
+ *
+ * Words: those of machine.h, and quantum (accesses a turn), seed. A wrong word ends QEMU before the program starts.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+#include "pinned.h"
+#include "qemu_plugin.h"
+#include "turns.h"
+#include "weave.h"
+
+#define QUANTUM_DEFAULT 1000
+#define QUANTUM_MAX     1000000
+
+__attribute__((visibility("default"))) int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+static uint64_t instructions; /* of all threads: one runs at a time */
+
+/* ---- accesses ---- */
+
+static inline void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, enum entry_kind kind)
+{
+    if (__builtin_expect(!turns_begun(), 0))
+        return;
+    struct weave_log *log = weave_log(vcpu);
+    if (__builtin_expect(weave_full(log), 0))
+        calls_turn_over(vcpu);
+    weave_put(log, kind, qemu_plugin_mem_size_shift(info), address);
+}
+
+static void on_load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+{
+    (void)user;
+    on_access(vcpu, info, address, ENTRY_LOAD);
+}
+
+static void on_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+{
+    (void)user;
+    on_access(vcpu, info, address, ENTRY_STORE);
+}
+
+static void on_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+{
+    (void)user;
+    on_access(vcpu, info, address, ENTRY_ATOMIC);
+}
+
+/* ---- instructions ---- */
+
+static void on_pause(unsigned vcpu, void *user)
+{
+    (void)user;
+    if (turns_begun())
+        calls_turn_over(vcpu);
+}
+
+/* The first instructions of a new thread follow a system call. */
+static void on_call_done(unsigned vcpu, void *user)
+{
+    (void)user;
+    if (turns_begun() && !turns_joined(vcpu)) {
+        turns_join(vcpu);
+        weave_turn(vcpu);
+    }
+}
+
+static bool is_prefix(uint8_t byte)
+{
+    return byte == 0x66 || byte == 0x67 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x3e ||
+           byte == 0x64 || byte == 0x65 || byte == 0x26 || byte == 0x36;
+}
+
+/* Locked, or an exchange with memory, which is so without a prefix. */
+static bool is_atomic(const uint8_t *code, size_t size)
+{
+    size_t i = 0;
+    for (; i < size && (is_prefix(code[i]) || code[i] == 0xf0); i++)
+        if (code[i] == 0xf0)
+            return true;
+    if (i < size && (code[i] & 0xf0) == 0x40) /* REX */
+        i++;
+    return i < size && (code[i] == 0x86 || code[i] == 0x87);
+}
+
+static bool is_pause(const uint8_t *code, size_t size)
+{
+    return size == 2 && code[0] == 0xf3 && code[1] == 0x90;
+}
+
+/* Whether the instruction before `address` is a system call, of which no byte is on another page. */
+static bool follows_call(uint64_t address)
+{
+    const uint8_t *before = (const uint8_t *)address - 2;
+    return (address & 0xfff) >= 2 && before[0] == 0x0f && before[1] == 0x05;
+}
+
+static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    (void)id;
+    size_t n = qemu_plugin_tb_n_insns(tb);
+    if (follows_call(qemu_plugin_tb_vaddr(tb)))
+        qemu_plugin_register_vcpu_tb_exec_cb(tb, on_call_done, QEMU_PLUGIN_CB_NO_REGS, NULL);
+    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &instructions, n);
+    for (size_t i = 0; i < n; i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        const uint8_t *code = qemu_plugin_insn_data(insn);
+        size_t size = qemu_plugin_insn_size(insn);
+        if (is_pause(code, size)) {
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, QEMU_PLUGIN_CB_NO_REGS, NULL);
+        } else if (is_atomic(code, size)) {
+            qemu_plugin_register_vcpu_mem_cb(insn, on_atomic, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+        } else {
+            qemu_plugin_register_vcpu_mem_cb(insn, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
+            qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+        }
+    }
+}
+
+/* ---- system calls and threads ---- */
+
+static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                    uint64_t e, uint64_t f, uint64_t g, uint64_t h)
+{
+    (void)id, (void)g, (void)h;
+    calls_before(vcpu, number, (uint64_t[6]){a, b, c, d, e, f});
+}
+
+static void on_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
+{
+    (void)id;
+    calls_after(vcpu, number, result);
+}
+
+static void on_born(qemu_plugin_id_t id, unsigned vcpu)
+{
+    (void)id;
+    if (vcpu >= TURNS_MAX) {
+        fprintf(stderr, "simulator: more than %d threads at a time\n", TURNS_MAX);
+        _Exit(3);
+    }
+    calls_born(vcpu);
+}
+
+static void on_died(qemu_plugin_id_t id, unsigned vcpu)
+{
+    (void)id;
+    calls_died(vcpu);
+}
+
+/* ---- install ---- */
+
+struct setting {
+    struct machine machine;
+    uint64_t quantum, seed;
+};
+
+static bool number_of(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+    *number = strtoull(text, &end, 10);
+    return end != text && *end == '\0' && *number <= most;
+}
+
+static bool setting_word(struct setting *setting, const char *word, char why[MACHINE_WHY_MAX])
+{
+    if (strncmp(word, "quantum=", 8) == 0) {
+        snprintf(why, MACHINE_WHY_MAX, "expected 1 to %d", QUANTUM_MAX);
+        return number_of(word + 8, QUANTUM_MAX, &setting->quantum) && setting->quantum >= 1;
+    }
+    if (strncmp(word, "seed=", 5) == 0) {
+        snprintf(why, MACHINE_WHY_MAX, "expected a number");
+        return number_of(word + 5, UINT64_MAX, &setting->seed);
+    }
+    return machine_set(&setting->machine, word, why);
+}
+
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
+                                                               char **argv)
+{
+    struct setting setting = {.machine = machine_default, .quantum = QUANTUM_DEFAULT, .seed = 1};
+    char why[MACHINE_WHY_MAX] = "";
+    const char *key = "";
+    if (info->system_emulation || strcmp(info->target_name, "x86_64") != 0) {
+        fprintf(stderr, "simulator: runs under qemu-x86_64 only, not for %s\n", info->target_name);
+        return 1;
+    }
+    for (int i = 0; i < argc; i++)
+        if (!setting_word(&setting, argv[i], why)) {
+            fprintf(stderr, "simulator: '%s': %s\n", argv[i], why);
+            return 1;
+        }
+    if (!machine_check(&setting.machine, &key, why)) {
+        fprintf(stderr, "simulator: %s: %s\n", key, why);
+        return 1;
+    }
+    struct model *model = model_new(&setting.machine, why);
+    if (model == NULL) {
+        fprintf(stderr, "simulator: %s\n", why);
+        return 1;
+    }
+    weave_init(model, (uint32_t)setting.quantum, setting.seed);
+    pinned_init(&setting.machine, setting.seed);
+    calls_init(&setting.machine, (uint32_t)setting.quantum);
+    calls_count(&instructions);
+    qemu_plugin_register_vcpu_init_cb(id, on_born);
+    qemu_plugin_register_vcpu_exit_cb(id, on_died);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+    qemu_plugin_register_vcpu_syscall_cb(id, on_call);
+    qemu_plugin_register_vcpu_syscall_ret_cb(id, on_return);
+    return 0;
+}
