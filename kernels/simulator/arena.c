@@ -19,6 +19,18 @@ void *memory_map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+void *memory_need(size_t bytes)
+{
+    void *memory = memory_map(bytes);
+    if (memory == NULL) {
+        fprintf(stderr,
+                "simulator: no memory for %zu bytes more: simulate fewer cores, or a program with less memory\n",
+                bytes);
+        _exit(EXIT_ENVIRONMENT);
+    }
+    return memory;
+}
+
 void memory_unmap(void *memory, size_t bytes)
 {
     munmap(memory, bytes);
@@ -40,12 +52,7 @@ void arena_close(struct arena *arena)
 
 static void grow(struct arena *arena)
 {
-    struct chunk *chunk = memory_map(CHUNK_BYTES);
-    if (chunk == NULL) {
-        fprintf(stderr, "simulator: no memory for %zu bytes more of caches' books: simulate fewer cores or a smaller "
-                        "working set\n", CHUNK_BYTES);
-        _exit(EXIT_ENVIRONMENT);
-    }
+    struct chunk *chunk = memory_need(CHUNK_BYTES);
     chunk->before = arena->last;
     arena->last = chunk;
     arena->free = (char *)(chunk + 1);

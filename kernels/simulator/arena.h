@@ -1,7 +1,8 @@
 /*
  * arena.h - memory straight from the system, for a process whose malloc belongs to someone else.
  *
- * An arena hands out pieces of one size, zeroed and aligned to 16 bytes, and takes them back. Pieces never move.
+ * An arena hands out pieces of one size, zeroed, and takes them back. Pieces never move, and are aligned to 64 bytes where
+ * their size is a multiple of that.
  */
 #ifndef AK_SIM_ARENA_H
 #define AK_SIM_ARENA_H
@@ -10,6 +11,10 @@
 
 /* Zeroed pages, which cost nothing until they are touched; NULL where there are none. */
 void *memory_map(size_t bytes);
+
+/* The same, and where there are none ends the process (exit 3): within an access there is no other way on. */
+void *memory_need(size_t bytes);
+
 void memory_unmap(void *memory, size_t bytes);
 
 struct arena {
@@ -22,7 +27,7 @@ struct arena {
 void arena_open(struct arena *arena, size_t piece);
 void arena_close(struct arena *arena);
 
-/* A piece of zeros. Ends the process (exit 3) where there is no memory: there is no way on from within an access. */
+/* A piece of zeros, by memory_need. */
 void *arena_get(struct arena *arena);
 void arena_put(struct arena *arena, void *piece);
 

@@ -24,7 +24,7 @@ static uint64_t instructions; /* of all threads: one runs at a time */
 
 /* ---- accesses ---- */
 
-static inline void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, enum entry_kind kind)
+static inline void on_access(unsigned vcpu, enum entry_kind kind, qemu_plugin_meminfo_t info, uint64_t address)
 {
     if (__builtin_expect(!turns_begun(), 0))
         return;
@@ -34,22 +34,17 @@ static inline void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t
     weave_put(log, kind, qemu_plugin_mem_size_shift(info), address);
 }
 
-static void on_load(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+static void on_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    on_access(vcpu, info, address, ENTRY_LOAD);
+    on_access(vcpu, qemu_plugin_mem_is_store(info) ? ENTRY_STORE : ENTRY_LOAD, info, address);
 }
 
-static void on_store(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
-{
-    (void)user;
-    on_access(vcpu, info, address, ENTRY_STORE);
-}
-
+/* Flagged as a store, once. */
 static void on_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    on_access(vcpu, info, address, ENTRY_ATOMIC);
+    on_access(vcpu, ENTRY_ATOMIC, info, address);
 }
 
 /* ---- instructions ---- */
@@ -114,11 +109,9 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         size_t size = qemu_plugin_insn_size(insn);
         if (is_pause(code, size)) {
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, QEMU_PLUGIN_CB_NO_REGS, NULL);
-        } else if (is_atomic(code, size)) {
-            qemu_plugin_register_vcpu_mem_cb(insn, on_atomic, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
-        } else {
-            qemu_plugin_register_vcpu_mem_cb(insn, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
-            qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+        } else { /* of two hooks for one instruction QEMU 7.2 calls the second for both */
+            qemu_plugin_register_vcpu_mem_cb(insn, is_atomic(code, size) ? on_atomic : on_plain,
+                                             QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
         }
     }
 }
