@@ -1,5 +1,5 @@
 #include "cache.h"
-#include "arena.h"
+#include "pool.h"
 
 static size_t bytes_of(uint64_t sets, uint32_t ways)
 {

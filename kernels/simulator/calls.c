@@ -32,7 +32,7 @@ static struct {
     struct model *model;
     uint32_t quantum, cores_given;
     const uint64_t *instructions;
-    uint64_t slept_ns;
+    unsigned cpu; /* of the host: all threads of the program are there, since between two CPUs a turn costs ten times more */
 } calls;
 
 static _Thread_local struct thread *current; /* in a call */
@@ -50,7 +50,7 @@ void calls_count(const uint64_t *instructions)
 
 static uint64_t now_ns(void)
 {
-    return *calls.instructions * 1000 / calls.machine.mhz + calls.slept_ns;
+    return *calls.instructions * 1000 / calls.machine.mhz;
 }
 
 /* ---- turns ---- */
@@ -101,11 +101,23 @@ void calls_died(unsigned thread)
     turns_leave(thread, gone);
 }
 
+/* Threads that the caller starts are there too. */
+static void pin_host_thread(unsigned cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
 static void thread_begin(unsigned thread)
 {
+    calls.cpu = (unsigned)sched_getcpu();
     calls.thread[thread].core = 0;
     calls.cores_given = 1;
-    turns_begin(thread, weave_play);
+    pin_host_thread(calls.cpu);
+    weave_start(calls.cpu);
+    turns_begin(thread, weave_round);
     weave_add(thread, 0);
     turn_start(thread);
 }
@@ -341,6 +353,8 @@ void calls_after(unsigned number, int64_t call, int64_t result)
     futex_after(thread);
     if (turns_begun() && call == SYS_mmap && result > 0)
         memory_mapped(number, (uint64_t)result, thread->argument[1], thread->argument[3]);
+    if (turns_begun() && call == SYS_sched_setaffinity && result >= 0)
+        pin_host_thread(calls.cpu);
     pinned_answer(call, thread->argument, result, thread->core, now_ns());
     current = NULL;
 }

@@ -24,27 +24,48 @@ static uint64_t instructions; /* of all threads: one runs at a time */
 
 /* ---- accesses ---- */
 
-static inline void on_access(unsigned vcpu, enum entry_kind kind, qemu_plugin_meminfo_t info, uint64_t address)
+/* What QEMU says of an access comes in few values: its answers about each are kept, as log2 of the size plus
+ * INFO_STORE or INFO_LOAD. 0: not asked yet. */
+#define INFO_VALUES (1 << 18)
+enum { INFO_LOAD = 8, INFO_STORE = 16 };
+static uint8_t answers[INFO_VALUES];
+
+static __attribute__((noinline)) uint8_t info_ask(qemu_plugin_meminfo_t info)
+{
+    uint8_t answer = (uint8_t)(qemu_plugin_mem_size_shift(info) | (qemu_plugin_mem_is_store(info) ? INFO_STORE : INFO_LOAD));
+    if (info < INFO_VALUES)
+        answers[info] = answer;
+    return answer;
+}
+
+static inline uint8_t info_answer(qemu_plugin_meminfo_t info)
+{
+    uint8_t answer = info < INFO_VALUES ? answers[info] : 0;
+    return __builtin_expect(answer != 0, 1) ? answer : info_ask(info);
+}
+
+static inline void on_access(unsigned vcpu, enum entry_kind kind, unsigned shift, uint64_t address)
 {
     if (__builtin_expect(!turns_begun(), 0))
         return;
     struct weave_log *log = weave_log(vcpu);
     if (__builtin_expect(weave_full(log), 0))
         calls_turn_over(vcpu);
-    weave_put(log, kind, qemu_plugin_mem_size_shift(info), address);
+    weave_put(log, kind, shift, address);
 }
 
 static void on_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    on_access(vcpu, qemu_plugin_mem_is_store(info) ? ENTRY_STORE : ENTRY_LOAD, info, address);
+    uint8_t answer = info_answer(info);
+    on_access(vcpu, answer & INFO_STORE ? ENTRY_STORE : ENTRY_LOAD, answer & 7, address);
 }
 
 /* Flagged as a store, once. */
 static void on_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    on_access(vcpu, ENTRY_ATOMIC, info, address);
+    on_access(vcpu, ENTRY_ATOMIC, info_answer(info) & 7, address);
 }
 
 /* ---- instructions ---- */

@@ -28,12 +28,13 @@ static struct {
     uint32_t end; /* numbers above were never used */
     uint32_t running;
     void (*round)(void);
-    _Atomic bool begun;
     uint64_t waits; /* orders those who wait */
     const volatile uint32_t *gone;
     uint32_t stirred;
     pthread_mutex_t lock;
 } turns = {.running = NOBODY, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+bool turns_have_begun;
 
 static void futex(_Atomic uint32_t *word, int op, uint32_t value)
 {
@@ -124,12 +125,7 @@ void turns_begin(unsigned me, void (*round)(void))
     turns.running = me;
     turns_add(me);
     turns.thread[me].joined = true;
-    atomic_store(&turns.begun, true);
-}
-
-bool turns_begun(void)
-{
-    return atomic_load_explicit(&turns.begun, memory_order_relaxed);
+    turns_have_begun = true;
 }
 
 void turns_add(unsigned thread)

@@ -23,7 +23,11 @@
 
 /* Turns begin: from here on only `me`, the caller, runs. `round` is called at the end of each round. */
 void turns_begin(unsigned me, void (*round)(void));
-bool turns_begun(void);
+extern bool turns_have_begun; /* set by the thread that all others descend from or wait for */
+static inline bool turns_begun(void)
+{
+    return turns_have_begun;
+}
 
 /* A thread that `me` has created; it will find its first turn in turns_join. */
 void turns_add(unsigned thread);

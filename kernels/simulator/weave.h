@@ -5,6 +5,8 @@
  * are played to the model side by side, one access of each in turn, as if the threads had run at once. So two threads
  * that write to one line meet there at every access, and not only when a turn ends.
  *
+ * The model has a thread of its own, which plays one round while the program runs the next.
+ *
  * What this cannot show: a lock that is taken and let go within a turn is never contended.
  */
 #ifndef AK_SIM_WEAVE_H
@@ -30,16 +32,23 @@ enum entry_kind {
 struct weave_log {
     uint64_t *entry;
     uint32_t count;
-    uint32_t limit;    /* the turn ends when `count` reaches it */
-    uint32_t capacity;
-    uint32_t core;     /* where the thread is, as of what has been played */
-    uint64_t random;   /* state of the generator of turn lengths */
+    uint32_t limit;      /* the turn ends when `count` reaches it */
+    uint64_t *other;     /* a second buffer: one is filled while the other one is played */
+    uint64_t random;     /* state of the generator of turn lengths */
+    uint32_t core;       /* of the model's side: where the thread is, as of what has been played */
 };
 
-/* Logs of at least `quantum` * 3 / 2 entries for every thread. */
+/* Turns of about `quantum` entries. */
 void weave_init(struct model *model, uint32_t quantum, uint64_t seed);
 
-struct weave_log *weave_log(unsigned thread);
+/* Before the first turn: the model's thread starts, on any CPU but `cpu` if there is another. */
+void weave_start(unsigned cpu);
+
+extern struct weave_log weave_logs[];
+static inline struct weave_log *weave_log(unsigned thread)
+{
+    return &weave_logs[thread];
+}
 
 /* A new thread on a core. */
 void weave_add(unsigned thread, unsigned core);
@@ -50,11 +59,11 @@ void weave_turn(unsigned thread);
 /* The turn lengths of a thread start again from the seed. */
 void weave_reseed(unsigned thread);
 
-/* What the core of a thread has counted, as of what has been played. */
-const struct model_counts *weave_counts(unsigned thread);
+/* A round ends: the logs of all threads go to the model, and are empty. */
+void weave_round(void);
 
-/* Plays the logs of all threads to the model and empties them. */
-void weave_play(void);
+/* What the core of a thread has counted, up to the last round. */
+const struct model_counts *weave_counts(unsigned thread);
 
 static inline bool weave_full(const struct weave_log *log)
 {

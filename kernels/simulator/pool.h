@@ -1,11 +1,11 @@
 /*
- * arena.h - memory straight from the system, for a process whose malloc belongs to someone else.
+ * pool.h - memory straight from the system, for a process whose malloc belongs to someone else.
  *
- * An arena hands out pieces of one size, zeroed, and takes them back. Pieces never move, and are aligned to 64 bytes where
+ * A pool hands out pieces of one size, zeroed, and takes them back. Pieces never move, and are aligned to 64 bytes where
  * their size is a multiple of that.
  */
-#ifndef AK_SIM_ARENA_H
-#define AK_SIM_ARENA_H
+#ifndef AK_SIM_POOL_H
+#define AK_SIM_POOL_H
 
 #include <stddef.h>
 
@@ -17,18 +17,18 @@ void *memory_need(size_t bytes);
 
 void memory_unmap(void *memory, size_t bytes);
 
-struct arena {
+struct pool {
     size_t piece;       /* bytes; at least a pointer */
     void *spare;        /* pieces that came back, each with a pointer to the next */
     char *free, *end;   /* of the last chunk */
     struct chunk *last; /* all chunks, from the last to the first */
 };
 
-void arena_open(struct arena *arena, size_t piece);
-void arena_close(struct arena *arena);
+void pool_open(struct pool *pool, size_t piece);
+void pool_close(struct pool *pool);
 
 /* A piece of zeros, by memory_need. */
-void *arena_get(struct arena *arena);
-void arena_put(struct arena *arena, void *piece);
+void *pool_get(struct pool *pool);
+void pool_put(struct pool *pool, void *piece);
 
 #endif
