@@ -129,7 +129,7 @@ bool ak_failed(void);
  * library's stands in the way; what remains of it is one small calloc and one free by pthread_create and pthread_join,
  * the same under every allocator. Pinned where c's thread is. */
 int ak_thread(struct ctx *, int (*body)(struct ctx *, uint64_t n), uint64_t n);
-/* Nanoseconds of the harness clock; about 20 ns a call. */
+/* Nanoseconds of the harness clock; about 20 ns a call. In the simulated machine it stands still. */
 double ak_now_ns(void);
 /* A shared array of per-thread pointers to ctx, for `report` and for kernels that hand blocks over. */
 struct ctx *ak_ctx(unsigned thread);

@@ -22,10 +22,15 @@
 #define COUNTER_EVENTS_MAX 32
 #define COUNTER_REASON_MAX 512
 
-/* The columns of runs.csv that a counter may fill, in their order there. */
+/* What a counter may fill: columns of runs.csv, in their order there, then rows of metrics.csv. */
 enum counter_column {
     COUNTER_CYCLES, COUNTER_INSTRUCTIONS, COUNTER_L1D_ACCESS, COUNTER_L1D_MISS, COUNTER_L3_ACCESS,
     COUNTER_L3_MISS, COUNTER_HITM_LOCAL, COUNTER_HITM_REMOTE, COUNTER_DTLB_MISS, COUNTER_MIGRATIONS,
+    COUNTER_NATIVE, /* from here on the simulated machine's alone: elsewhere they are not even asked for */
+    COUNTER_SIM_TRUE_SHARING = COUNTER_NATIVE, COUNTER_SIM_FALSE_SHARING, COUNTER_SIM_INVALIDATIONS,
+    COUNTER_SIM_CROSS_NODE, COUNTER_SIM_DRAM_LOCAL, COUNTER_SIM_DRAM_REMOTE,
+    COUNTER_METRICS, /* from here on in metrics.csv */
+    COUNTER_SIM_UPGRADES = COUNTER_METRICS, COUNTER_SIM_ZEROED, COUNTER_SIM_STIRRED,
     COUNTER_COLUMNS
 };
 
@@ -39,7 +44,7 @@ struct counter_reading {
 };
 
 struct counter_backend {
-    const char *name;    /* papi, likwid, perf, none */
+    const char *name;    /* papi, likwid, perf, sim, none */
     const char *dialect; /* prefix of its events in groups/NAME.txt */
     /* True if the backend can count at all on this machine as this user; else fills `why` with what is
      * missing and what would help, in words. Main thread, before any worker starts. */
@@ -66,12 +71,14 @@ struct counter_result {
     bool        have[COUNTER_COLUMNS];
     const char *meaning[COUNTER_COLUMNS]; /* what it counts here: demand or prefetch, core or complex */
     char        column_reason[COUNTER_COLUMNS][COUNTER_REASON_MAX];
-    uint64_t    enabled_ns, running_ns;  /* summed over threads; both 0 where nothing counted */
+    uint64_t    enabled_ns, running_ns;  /* summed over threads; both 0 where nothing counted, or without a clock */
+    unsigned    columns;                 /* of enum counter_column, those that this backend is asked for */
 };
 
 /* Choose and prepare a backend by name: auto, papi, likwid, perf, sim or none. `auto` takes the first that
  * can fill at least one hardware column (papi, likwid, perf), else perf for its software events, else none,
- * and keeps every refusal as the reason. 0, or minus the exit code with `why`: -2 for an unknown name or a
+ * and keeps every refusal as the reason. sim is not tried beforehand and its counts are taken as they are: a 0 of a
+ * model is a 0. 0, or minus the exit code with `why`: -2 for an unknown name or a
  * malformed groups file (FILE:LINE: what was expected), -3 for a backend demanded by name that cannot count
  * here. Main thread, before the baseline: it loads libraries and probes them in a child process. */
 int  counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_MAX]);
@@ -85,10 +92,11 @@ const struct counter_result *counters_result(void); /* after every worker collec
 
 /* For `ak list counters` and `ak doctor`: calls visit once a backend built or known, with why it cannot count
  * (a backend that can may still carry a limit there, such as "software events only"; else ""). Each is probed
- * in a child process, since a broken library must not end the caller. */
+ * in a child process, since a broken library must not end the caller. Of sim it says only whether it is built: whether
+ * a program can be started in the simulated machine is its starter's knowledge. */
 void counters_survey(void (*visit)(const char *name, const char *what, bool can, const char *why, void *user),
                      void *user);
 
-extern const char *const counter_column_name[COUNTER_COLUMNS]; /* as in runs.csv */
+extern const char *const counter_column_name[COUNTER_COLUMNS]; /* as in runs.csv or metrics.csv */
 
 #endif

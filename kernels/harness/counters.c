@@ -28,16 +28,16 @@
 static const struct known_backend {
     const char *name, *what, *why_unbuilt;
     bool automatic; /* tried by `auto`, in this order */
+    bool simulated; /* the simulated machine: there or not, and its counts are a model's */
 } known[] = {
     {"papi", "PAPI: hardware events in user mode, native names or presets",
-     "not built: install libpapi-dev and build again", true},
+     "not built: install libpapi-dev and build again", true, false},
     {"likwid", "LIKWID's marker interface: hardware events of pinned workers, by MSR access",
-     "not built: install likwid and build again", true},
+     "not built: install likwid and build again", true, false},
     {"perf", "perf_event_open(2): hardware events in user mode, software events; needs no library",
-     "not built: run make", true},
-    {"sim", "the simulated many-core machine: caches, coherence and NUMA by model",
-     "the simulated machine is not part of this build", false},
-    {"none", "counts nothing; every counter column stays empty", "not built: run make", false},
+     "not built: run make", true, false},
+    {"sim", "the simulated many-core machine: caches, coherence and NUMA by model", "not built: run make", false, true},
+    {"none", "counts nothing; every counter column stays empty", "not built: run make", false, false},
 };
 #define KNOWN (sizeof known / sizeof known[0])
 
@@ -64,7 +64,7 @@ static struct {
     bool active[THREADS_MAX];
     char choice_reason
         [COUNTER_REASON_MAX]; /* why a backend before this one, or a whole kind, does not count */
-    bool software_only;
+    bool software_only, simulated;
     struct counter_result result;
 } launch;
 static pthread_mutex_t launch_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -256,13 +256,14 @@ static const struct known_backend *find_known(const char *name)
     return NULL;
 }
 
-static int load_group(struct group *g, char why[COUNTER_REASON_MAX])
+/* The events of this CPU's family, or of the simulated machine. */
+static int load_group(struct group *g, bool simulated, char why[COUNTER_REASON_MAX])
 {
     char dir[PATH_MAX];
-    struct cpu_id cpu;
+    struct cpu_id cpu = {.vendor = "simulated"};
     const char *cpuinfo = getenv("AK_CPUINFO"); /* for tests: be another machine */
     groups_dir(dir);
-    if (cpu_identify(cpuinfo ? cpuinfo : CPUINFO, &cpu, why) != 0)
+    if (!simulated && cpu_identify(cpuinfo ? cpuinfo : CPUINFO, &cpu, why) != 0)
         return -3;
     return group_choose(dir, &cpu, g, why);
 }
@@ -307,6 +308,8 @@ static int take_backend(const struct known_backend *b, const struct probe_report
         return -1;
     }
     launch.moved = report->moved;
+    if (launch.simulated)
+        return 0;
     for (int c = COUNTER_CYCLES; c <= COUNTER_L1D_ACCESS; c++)
         for (size_t i = 0; i < launch.plan.n && launch.plan.column_line[c] >= 0; i++)
             if (launch.group.column[launch.plan.column_line[c]].formula.events >> launch.plan.event[i] & 1)
@@ -344,9 +347,24 @@ static int choose_auto(unsigned threads, char why[COUNTER_REASON_MAX])
     return 0; /* none, with the refusals as the reason */
 }
 
+/* A trial would tell nothing of a model, and its threads and pages would be the first that the model sees. */
+static int choose_simulated(const struct known_backend *b, unsigned threads, char why[COUNTER_REASON_MAX])
+{
+    static const struct probe_report untried;
+    char path[PATH_MAX];
+    if (!module_path(b->name, path)) {
+        snprintf(why, COUNTER_REASON_MAX, "%s", b->why_unbuilt);
+        return -3;
+    }
+    make_plan(&launch.group, dialect_number(b->name), &launch.plan);
+    return take_backend(b, &untried, threads, why) == 0 ? 0 : -3;
+}
+
 static int choose_named(const struct known_backend *b, unsigned threads, char why[COUNTER_REASON_MAX])
 {
     struct probe_report report;
+    if (b->simulated)
+        return choose_simulated(b, threads, why);
     if (try_backend(b, &launch.group, &launch.plan, &report, why) < 0)
         return -3;
     if (report.opened == 0) {
@@ -386,7 +404,8 @@ int counters_choose(const char *name, unsigned threads, char why[COUNTER_REASON_
         counters_none("none was asked for (--counters none)");
         return 0;
     }
-    int rc = load_group(&launch.group, why);
+    launch.simulated = b != NULL && b->simulated;
+    int rc = load_group(&launch.group, launch.simulated, why);
     if (rc == 0)
         rc = automatic ? choose_auto(threads, launch.choice_reason) : choose_named(b, threads, why);
     else if (rc == -3 && automatic) {
@@ -433,6 +452,15 @@ void counters_stop(unsigned thread)
         launch.backend->stop(thread);
 }
 
+/* What the hardware's counts have to pass, and a model's need not: it has no clock, and its 0 is a 0. */
+static bool counts(const struct counter_reading *reading, size_t event, char why[COUNTER_REASON_MAX])
+{
+    if (!launch.simulated)
+        return reading_stands(reading, launch.certain >> event & 1, why);
+    snprintf(why, COUNTER_REASON_MAX, "could not be read");
+    return reading->valid;
+}
+
 void counters_collect(unsigned thread)
 {
     struct counter_reading readings[COUNTER_EVENTS_MAX];
@@ -454,11 +482,10 @@ void counters_collect(unsigned thread)
             enabled_ns = readings[i].enabled_ns;
         if (readings[i].valid && (running_ns == 0 || readings[i].running_ns < running_ns))
             running_ns = readings[i].running_ns;
-        if (reading_stands(&readings[i], launch.certain >> i & 1, why)) {
+        if (counts(&readings[i], i, why))
             launch.total[i] += (double)readings[i].value;
-        } else {
+        else
             refuse_event(i, why);
-        }
     }
     launch.result.enabled_ns += enabled_ns;
     launch.result.running_ns += running_ns;
@@ -565,14 +592,14 @@ static void fill_column(enum counter_column c, const char **bare)
 /* Name the empty columns with their reasons, each reason once. */
 static void summarise(struct counter_result *r, const char *const bare[COUNTER_COLUMNS])
 {
-    for (int c = 0; c < COUNTER_COLUMNS; c++) {
+    for (int c = 0; c < (int)r->columns; c++) {
         bool told = r->have[c];
         for (int b = 0; b < c && !told; b++)
             told = !r->have[b] && strcmp(bare[b], bare[c]) == 0;
         if (told)
             continue;
         char names[COUNTER_REASON_MAX] = "";
-        for (int d = c; d < COUNTER_COLUMNS; d++)
+        for (int d = c; d < (int)r->columns; d++)
             if (!r->have[d] && strcmp(bare[c], bare[d]) == 0) {
                 size_t used = strlen(names);
                 snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", counter_column_name[d]);
@@ -586,6 +613,7 @@ const struct counter_result *counters_result(void)
     struct counter_result *r = &launch.result;
     pthread_mutex_lock(&launch_lock);
     r->backend = launch.backend != NULL ? launch.backend->name : "none";
+    r->columns = launch.simulated ? COUNTER_COLUMNS : COUNTER_NATIVE;
     r->reason[0] = '\0';
     if (launch.collected > 0)
         refuse_silent_zeros();
@@ -593,7 +621,7 @@ const struct counter_result *counters_result(void)
     const char *bare[COUNTER_COLUMNS];
     for (int c = 0; c < COUNTER_COLUMNS; c++) {
         fill_column((enum counter_column)c, &bare[c]);
-        all = all && r->have[c];
+        all = all && (r->have[c] || c >= (int)r->columns);
     }
     if (!all && launch.choice_reason[0] != '\0')
         add_reason(r->reason, "%s", launch.choice_reason);
@@ -610,9 +638,15 @@ void counters_survey(void (*visit)(const char *name, const char *what, bool can,
     static struct plan plan;
     struct probe_report report;
     char why[COUNTER_REASON_MAX] = "";
-    int rc = load_group(&group, why);
+    int rc = load_group(&group, false, why);
     for (size_t i = 0; i < KNOWN; i++) {
         bool counts_nothing = strcmp(known[i].name, "none") == 0;
+        if (known[i].simulated) {
+            char path[PATH_MAX];
+            bool built = module_path(known[i].name, path);
+            visit(known[i].name, known[i].what, built, built ? "" : known[i].why_unbuilt, user);
+            continue;
+        }
         if (rc != 0 && !counts_nothing) {
             visit(known[i].name, known[i].what, false, why, user);
             continue;

@@ -11,6 +11,7 @@
 #include "options.h"
 
 #define SAMPLES_BEYOND 100u /* no quantile without so many samples beyond it */
+#define OF_THE_HOST    "in the simulated machine the host's clocks and accounts tell nothing"
 
 /* Parameters that are columns of their own; all others become metrics `param.NAME`. */
 static const char *const column_params[] = { "live_blocks", "lifetime_dist", "touch", "heap_state" };
@@ -146,10 +147,25 @@ static void put_plan(const struct identity *id)
     put_params();
 }
 
+/* What only clocks and the kernel's accounts tell of the throughput pass. */
+static const char *const pass_columns[] = { "wall_ns", "ops_per_s", "cpu_user_ns", "cpu_sys_ns", "minor_faults",
+                                            "major_faults", "ctx_voluntary", "ctx_involuntary", "run_delay_ns",
+                                            "blocked_ns", "steal_ratio" };
+
+static void put_pass_absent(const char *why)
+{
+    for (unsigned i = 0; i < sizeof pass_columns / sizeof pass_columns[0]; i++)
+        put_absent(pass_columns[i], "", why);
+}
+
 static void put_throughput(void)
 {
     double wall_ns = clock_ns((double)launch.wall_ticks);
     put_int("ops", (int64_t)launch.ops_done);
+    if (launch.simulated) {
+        put_pass_absent(OF_THE_HOST);
+        return;
+    }
     int64_t wall = (int64_t)(wall_ns + 0.5);
     put_int("wall_ns", wall);
     if (wall > 0)
@@ -179,8 +195,11 @@ static void put_counters(void)
     const struct counter_result *r = counters_result();
     put_text("counters", r->backend);
     put_text("counters_reason", r->reason);
-    for (unsigned c = 0; c < COUNTER_COLUMNS; c++) {
-        if (r->have[c])
+    for (unsigned c = 0; c < r->columns; c++) {
+        if (c >= COUNTER_METRICS)
+            put_metric(counter_column_name[c], "count", r->have[c] ? json_integer((json_int_t)r->value[c]) : json_null(),
+                       r->have[c] ? NULL : r->column_reason[c]);
+        else if (r->have[c])
             put_int(counter_column_name[c], (int64_t)r->value[c]);
         else
             put_absent(counter_column_name[c], "count", r->column_reason[c]);
@@ -194,12 +213,17 @@ static void put_counters(void)
         put_real("l3_miss_ratio", r->value[COUNTER_L3_MISS] / r->value[COUNTER_L3_ACCESS]);
     else
         put_absent("l3_miss_ratio", "0..1", "needs l3_miss and l3_access");
+    if (r->columns > COUNTER_NATIVE && r->have[COUNTER_CYCLES] && launch.ops_done > 0)
+        put_real("sim_cycles_per_op", r->value[COUNTER_CYCLES] / (double)launch.ops_done);
+    else if (r->columns > COUNTER_NATIVE)
+        put_absent("sim_cycles_per_op", "1/op", "needs cycles and ops");
     if (r->enabled_ns > 0) {
         put_int("counter_enabled_ns", (int64_t)r->enabled_ns);
         put_int("counter_running_ns", (int64_t)r->running_ns);
     } else {
-        put_absent("counter_enabled_ns", "ns", "no hardware event counted");
-        put_absent("counter_running_ns", "ns", "no hardware event counted");
+        const char *why = launch.simulated ? OF_THE_HOST : "no hardware event counted";
+        put_absent("counter_enabled_ns", "ns", why);
+        put_absent("counter_running_ns", "ns", why);
     }
 }
 
@@ -243,9 +267,13 @@ static double pair_scale(void)
 static void put_latency(void)
 {
     const struct hist *h = &launch.hists[HIST_MALLOC];
-    put_real("clock_overhead_ns", clock_ns((double)clock_facts.overhead_ticks));
-    put_metric("clock_granularity_ns", "ns", json_real(clock_ns((double)clock_facts.granularity)), NULL);
-    put_metric("clock", "", json_string(clock_facts.tsc ? "tsc" : "CLOCK_MONOTONIC_RAW"), NULL);
+    if (launch.simulated) {
+        put_absent("clock_overhead_ns", "ns", OF_THE_HOST);
+    } else {
+        put_real("clock_overhead_ns", clock_ns((double)clock_facts.overhead_ticks));
+        put_metric("clock_granularity_ns", "ns", json_real(clock_ns((double)clock_facts.granularity)), NULL);
+        put_metric("clock", "", json_string(clock_facts.tsc ? "tsc" : "CLOCK_MONOTONIC_RAW"), NULL);
+    }
     if (launch.ran_batch && launch.hists[HIST_PAIR].samples > 0)
         put_quantiles(&launch.hists[HIST_PAIR], "pair", false, pair_scale());
     if (launch.hists[HIST_REALLOC].samples > 0)
@@ -253,8 +281,10 @@ static void put_latency(void)
     if (!launch.ran_latency || h->samples == 0) {
         static const char *const columns[] = { "lat_mean_ns", "lat_p50_ns", "lat_p90_ns", "lat_p99_ns", "lat_p999_ns",
                                                "lat_p9999_ns", "lat_max_ns", "lat_samples" };
-        const char *why = launch.ran_latency ? "no call was sampled" : kernel.once ? "this kernel has no latency pass"
-                                                                                   : "the latency pass was not asked for";
+        const char *why = launch.simulated     ? OF_THE_HOST
+                          : launch.ran_latency ? "no call was sampled"
+                          : kernel.once        ? "this kernel has no latency pass"
+                                               : "the latency pass was not asked for";
         for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)
             put_absent(columns[i], i == 7 ? "count" : "ns", why);
         return;
@@ -365,11 +395,9 @@ static json_t *matrix_json(void)
 
 static void put_no_throughput(void)
 {
-    static const char *const columns[] = { "ops", "wall_ns", "ops_per_s", "cpu_user_ns", "cpu_sys_ns", "minor_faults",
-                                           "major_faults", "ctx_voluntary", "ctx_involuntary", "run_delay_ns",
-                                           "blocked_ns", "steal_ratio" };
-    for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        put_absent(columns[i], "", "the throughput pass was not asked for");
+    static const char why[] = "the throughput pass was not asked for";
+    put_absent("ops", "", why);
+    put_pass_absent(why);
     put_text("counters", "none");
     put_text("counters_reason", "counted in the throughput pass, which was not asked for");
 }

@@ -20,6 +20,8 @@ const char *const group_dialect_name[DIALECTS] = {"papi", "likwid", "perf", "sim
 const char *const counter_column_name[COUNTER_COLUMNS] = {
     "cycles",  "instructions", "l1d_access",  "l1d_miss",  "l3_access",
     "l3_miss", "hitm_local",   "hitm_remote", "dtlb_miss", "migrations",
+    "sim_true_sharing", "sim_false_sharing", "sim_invalidations", "sim_cross_node", "sim_dram_local", "sim_dram_remote",
+    "sim_upgrades", "sim_zeroed", "sim_stirred",
 };
 
 /* Where a statement stands, for messages. */

@@ -6,13 +6,14 @@
  *   family NAME             as the file is called
  *   what TEXT               one line
  *   match KEY=VALUE ...     all keys of a line must hold, any line suffices. Keys: vendor (as in
- *                           /proc/cpuinfo), family, model, implementer, part; numbers may be lists and ranges
+ *                           /proc/cpuinfo; `simulated`: the simulated machine), family, model, implementer, part; numbers may be lists and ranges
  *                           (0x10-0x1f,0x60). `match any`: the family where no other one fits. `match
  *                           always`: added to whatever family fits.
  *   event NAME DIALECT=SPELLING ...
  *                           one raw event; dialects papi, likwid, perf, sim; one left out does not know it
  *   software NAME DIALECT=SPELLING ...
- *                           likewise, counted by the kernel in software: 0 is a fact, not a dead counter
+ *                           likewise, counted in software (by the kernel or the simulator): 0 is a fact, not a
+ *                           dead counter
  *   column NAME = FORMULA | MEANING
  *                           a column of runs.csv. Of several lines for a column the first counts whose events
  *                           the dialect has all. The meaning `same` is that of the line before.

@@ -33,6 +33,7 @@
 #define OTHER_SAMPLES    8u      /* at setup, after each pass, at the end */
 #define METRICS_MAX      128u
 #define REST_NAP_NS      50000000
+#define LAYOUTS          61u     /* of the harness's memory in the simulated machine, by the seed */
 #define STIR_CALLS       2000u   /* some allocators look up once in a thousand calls that a cache did not serve */
 #define STIR_SMALL       64u
 #define STIR_LARGE       65536u
@@ -191,8 +192,9 @@ static bool pass_wanted(const char *pass)
 {
     if (kernel.once && strcmp(pass, "throughput") != 0)
         return false;
-    const char *at = strstr(passes, pass);
-    return at != NULL;
+    if (launch.simulated && strcmp(pass, "throughput") != 0)
+        return false;
+    return strstr(passes, pass) != NULL;
 }
 
 /* Park while the coordinator looks. */
@@ -214,6 +216,18 @@ static void run_checked(struct ctx *c, uint64_t iters)
 static struct thread_account account(void)
 {
     return kernel.makes_threads ? account_of_process() : account_now();
+}
+
+/* No clock and no account: they would tell of the host, and their system calls be counted. */
+static void pass_simulated(struct worker *w)
+{
+    struct ctx *c = &w->ctx;
+    barrier_wait(&team);
+    counters_start(c->thread);
+    run_checked(c, launch.ops);
+    counters_stop(c->thread);
+    w->ops = kernel.ops ? kernel.ops(c, launch.ops) : launch.ops;
+    counters_collect(c->thread);
 }
 
 static void pass_throughput(struct worker *w)
@@ -279,6 +293,9 @@ static void pass_latency(struct worker *w)
 static void rest(struct ctx *c, uint64_t ms)
 {
     static const struct timespec nap = { 0, REST_NAP_NS };
+
+    if (ms == 0 || launch.simulated)
+        return;
     uint64_t end = clock_raw_ns() + ms * 1000000u;
 
     while (clock_raw_ns() < end) {
@@ -362,11 +379,24 @@ int ak_thread(struct ctx *c, int (*body)(struct ctx *, uint64_t), uint64_t n)
     return life.rc;
 }
 
+/* The simulated machine reads where the thread wants to be, and the call itself may fail: the host has fewer CPUs. */
+static void pin_simulated(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return;
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
 static void *worker_main(void *argument)
 {
     struct worker *w = argument;
     struct ctx *c = &w->ctx;
 
+    if (launch.simulated)
+        pin_simulated(w->cpu);
     /* Mapped and first touched here, on the worker's own CPU, so that it lies on the worker's node. */
     stack_prefault();
     w->hists = ak_map(HIST_CALLS * sizeof *w->hists);
@@ -387,7 +417,9 @@ static void *worker_main(void *argument)
     if (!kernel.once)
         run_checked(c, launch.ops / 4 < WARM_UP_OPS_MAX ? launch.ops / 4 : WARM_UP_OPS_MAX);
     park();
-    if (launch.ran_throughput)
+    if (launch.ran_throughput && launch.simulated)
+        pass_simulated(w);
+    else if (launch.ran_throughput)
         pass_throughput(w);
     park();
     if (launch.ran_batch)
@@ -417,7 +449,7 @@ static struct sample sample_now(void)
     static uint64_t origin;
     struct sample s = { .resident = resident_now() };
 
-    uint64_t now = clock_raw_ns();
+    uint64_t now = launch.simulated ? 0 : clock_raw_ns();
     if (origin == 0)
         origin = now;
     s.t_ns = now - origin;
@@ -535,7 +567,7 @@ static int threads_start(char *why, size_t why_size)
     for (unsigned t = 0; t < launch.threads; t++) {
         struct worker *w = &launch.worker[t];
         CPU_ZERO(&set);
-        if (w->cpu >= 0 && w->cpu < CPU_SETSIZE) {
+        if (w->cpu >= 0 && w->cpu < CPU_SETSIZE && !launch.simulated) {
             CPU_SET(w->cpu, &set);
             pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
         }
@@ -581,10 +613,12 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     int rc = launch_check(why, why_size);
     if (rc != 0)
         return rc;
-    unsigned spins = launch.threads < launch.placement->cpus && !kernel.makes_threads ? SPINS : 0;
-    /* The coordinator must not spin where the process's CPU time counts. */
-    barrier_init(&gate, launch.threads + 1, spins);
-    barrier_init(&team, launch.threads, launch.oversubscribed ? 0 : SPINS);
+    /* The coordinator must not spin where the process's CPU time counts, nobody where one core runs at a time. */
+    bool spare = launch.threads < launch.placement->cpus && !kernel.makes_threads;
+    barrier_init(&gate, launch.threads + 1, spare && !launch.simulated ? SPINS : 0);
+    barrier_init(&team, launch.threads, launch.oversubscribed || launch.simulated ? 0 : SPINS);
+    if (launch.simulated) /* addresses are not random there: replicates shall differ in them all the same */
+        ak_map(param_int("seed") % LAYOUTS * PAGE_BYTES);
     launch.worker = ak_map(launch.threads * sizeof *launch.worker);
     launch.hists = ak_map(HIST_CALLS * sizeof *launch.hists);
     launch.timeline = ak_map((param_int("mem_steps") + OTHER_SAMPLES) * sizeof *launch.timeline);

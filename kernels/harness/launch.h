@@ -44,6 +44,8 @@ struct launch {
     unsigned threads;
     uint64_t ops;      /* of each thread in the throughput pass */
     bool     oversubscribed, no_alloc;
+    bool     simulated; /* --counters sim: inside the simulated machine, where no clock and no account of the host tells
+                         * anything, and calls that place threads and pages fail although they are obeyed */
     /* found; valid after launch_run */
     struct worker *worker;
     uint64_t size_min, size_max; /* as asked for, or a size file's smallest and largest drawn */

@@ -45,6 +45,10 @@ static int threads_check(uint64_t threads, char *why, size_t why_size)
 static int options_check(char *why, size_t why_size)
 {
     int rc = threads_own() ? 0 : threads_check(param_int("threads"), why, why_size);
+    if (rc == 0 && launch.simulated && strstr(param_word("passes"), "throughput") == NULL) {
+        snprintf(why, why_size, "--counters sim counts in the throughput pass, which --passes leaves out");
+        return EXIT_USAGE;
+    }
     return rc != 0 ? rc : launch_check(why, why_size);
 }
 
@@ -115,6 +119,7 @@ static int kernel_main(int argc, char **argv)
             options_print_description();
         return EXIT_DONE;
     }
+    launch.simulated = strcmp(param_word("counters"), "sim") == 0;
     if (options.check)
         return (rc = options_check(why, sizeof why)) != 0 ? refuse(why, rc) : EXIT_DONE;
 
@@ -131,7 +136,8 @@ static int kernel_main(int argc, char **argv)
         return EXIT_MEASURED_FAILURE;
     }
 
-    clock_init();
+    if (!launch.simulated)
+        clock_init();
     if ((rc = memory_policy(param_word("numa"), why, sizeof why)) != 0)
         return refuse(why, rc);
     if ((rc = launch_plan(why, sizeof why)) != 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kernel.h"
+#include "launch.h"
 #include "memory.h"
 #include "options.h"
 
@@ -73,6 +74,10 @@ struct resident resident_now(void)
     static char text[4096];
     struct resident now = { 0 };
 
+    if (launch.simulated) {
+        snprintf(reason, sizeof reason, "what is resident is the simulator with the process in it");
+        return now;
+    }
     if (proc_read("/proc/self/smaps_rollup", text, sizeof text) <= 0) {
         snprintf(reason, sizeof reason, "/proc/self/smaps_rollup: %s", errno ? strerror(errno) : "empty");
         return now;
@@ -141,7 +146,8 @@ int memory_policy(const char *policy, char *why, size_t why_size)
     }
     if (mode == MPOL_DEFAULT)
         return 0;
-    if (syscall(SYS_set_mempolicy, mode, nodes, NODES_MAX) != 0) {
+    /* The simulated machine reads the arguments and obeys; below it the call fails. */
+    if (syscall(SYS_set_mempolicy, mode, nodes, NODES_MAX) != 0 && !launch.simulated) {
         snprintf(why, why_size, "--numa %s: set_mempolicy: %s", policy, strerror(errno));
         return EXIT_ENVIRONMENT;
     }

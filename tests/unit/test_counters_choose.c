@@ -201,7 +201,7 @@ static void demanded(void **state)
     assert_string_equal(why, "the fake is absent");
     assert_int_equal(counters_choose("likwid", 1, why), 0);
     assert_int_equal(counters_choose("sim", 1, why), -3);
-    assert_non_null(strstr(why, "not part of this build"));
+    assert_string_equal(why, "not built: run make");
     assert_int_equal(counters_choose("vtune", 1, why), -2);
     assert_non_null(strstr(why, "unknown counter backend 'vtune'"));
     assert_int_equal(counters_choose("none", 1, why), 0);
@@ -269,6 +269,38 @@ static void sets(void **state)
     lacks(r, COUNTER_L3_MISS, "not in the set 'far'");
 }
 
+/* The simulated machine: its own group file, no trial, and a 0 that stands. */
+static void simulated(void **state)
+{
+    char why[COUNTER_REASON_MAX], sim[PATH_MAX + 64];
+    (void)state;
+    fakes("hardware", "absent", "absent");
+    snprintf(sim, sizeof sim, "%s/sim.so", dir);
+    char papi[PATH_MAX + 64];
+    snprintf(papi, sizeof papi, "%s/papi.so", dir);
+    assert_int_equal(link(papi, sim), 0);
+    put("sim.txt", "family sim\nwhat x\nmatch vendor=simulated\nsoftware first sim=first\nsoftware second sim=second\n"
+                   "column cycles = first | of the test\ncolumn sim_cross_node = second | of the test\n"
+                   "column sim_stirred = first | of the test\n");
+    setenv("FAKE_sim", "absent", 1);
+    assert_int_equal(counters_choose("sim", 1, why), -3);
+    assert_string_equal(why, "the fake is absent");
+    setenv("FAKE_sim", "zero", 1);
+    const struct counter_result *r = count("sim", 3);
+    assert_int_equal(r->columns, COUNTER_COLUMNS);
+    assert_true(r->have[COUNTER_CYCLES] && r->value[COUNTER_CYCLES] == 0);
+    assert_true(r->have[COUNTER_SIM_CROSS_NODE] && r->value[COUNTER_SIM_CROSS_NODE] == 3000);
+    assert_true(r->have[COUNTER_SIM_STIRRED]);
+    setenv("FAKE_sim", "never", 1); /* its events have no time on any hardware */
+    assert_true(count("sim", 1)->have[COUNTER_CYCLES]);
+    r = count("papi", 1);
+    assert_int_equal(r->columns, COUNTER_NATIVE);
+    assert_null(strstr(r->reason, "sim_"));
+    remove(sim);
+    snprintf(sim, sizeof sim, "%s/sim.txt", groups);
+    remove(sim);
+}
+
 static void malformed_groups(void **state)
 {
     char why[COUNTER_REASON_MAX];
@@ -322,7 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_of_auto),     cmocka_unit_test(broken_libraries), cmocka_unit_test(demanded),
         cmocka_unit_test(sums_and_meanings), cmocka_unit_test(refusals),         cmocka_unit_test(sets),
-        cmocka_unit_test(malformed_groups),  cmocka_unit_test(survey),
+        cmocka_unit_test(simulated),         cmocka_unit_test(malformed_groups), cmocka_unit_test(survey),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
