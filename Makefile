@@ -20,6 +20,7 @@ CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) $(SAN) -fno-builtin-malloc -fno-builtin-
 
 # ---- what there is ---------------------------------------------------------------------------
 HARNESS_SRC := $(sort $(wildcard kernels/harness/*.c))
+SIM_SRC     := $(sort $(wildcard kernels/simulator/*.c))
 KERNELS     := $(basename $(notdir $(sort $(wildcard kernels/*.c))))
 BACKENDS    := $(basename $(notdir $(sort $(wildcard kernels/counters/*.c))))
 RUNNER_SRC  := $(sort $(wildcard experiments/runner/*.c))
@@ -47,6 +48,7 @@ LIBS_RUNNER  := -linih $(LIBS_HARNESS)
 
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 HARNESS_LIB := $(B)/obj/libharness.a
+SIM_LIB     := $(B)/obj/libsimulator.a
 RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
@@ -71,6 +73,11 @@ $(B)/obj/%.o: %.c $(FLAGS_STAMP)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
 $(HARNESS_LIB): $(call obj,$(HARNESS_SRC))
+	@rm -f $@
+	$(if $(V),,@echo "  AR $@")
+	$(Q)ar rcs $@ $^
+
+$(SIM_LIB): $(call obj,$(SIM_SRC))
 	@rm -f $@
 	$(if $(V),,@echo "  AR $@")
 	$(Q)ar rcs $@ $^
@@ -130,10 +137,10 @@ $(B)/bench/lib%.so: experiments/bench/%.c $(FLAGS_STAMP)
 
 # ---- tests -----------------------------------------------------------------------------------
 RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
-$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB)
+$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB) $(SIM_LIB)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
-	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(RUNNER_TESTABLE) $(HARNESS_LIB) -lcmocka $(LIBS_RUNNER) $(LDFLAGS) -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(RUNNER_TESTABLE) $(HARNESS_LIB) $(SIM_LIB) -lcmocka $(LIBS_RUNNER) $(LDFLAGS) -o $@
 
 $(B)/tests/conformance/%: tests/conformance/%.c $(wildcard tests/conformance/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
