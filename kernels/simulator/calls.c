@@ -10,18 +10,15 @@
 #include <sys/syscall.h>
 
 #include "pinned.h"
-#include "protocol.h"
 #include "turns.h"
-#include "weave.h"
 
-/* Of the program. All but `core` belongs to the thread itself. */
+/* Of the program. */
 struct thread {
     int64_t number; /* of the call it is in */
     uint64_t argument[6];
     uint32_t *poked; /* the futex word that is changed for the length of the call */
     uint32_t core;
-    bool counting, outside;
-    uint64_t turn_start, instructions;
+    bool outside;
     uint64_t policy;               /* nodes of its new memory, 0: where it is touched */
     const volatile uint32_t *gone; /* zeroed by QEMU when it has ended */
 };
@@ -29,50 +26,19 @@ struct thread {
 static struct {
     struct thread thread[TURNS_MAX];
     struct machine machine;
-    struct model *model;
-    uint32_t quantum, cores_given;
-    const uint64_t *instructions;
+    const struct mode *mode;
+    struct sim_hello hello;
+    uint32_t cores_given;
     unsigned cpu; /* of the host: all threads of the program are there, since between two CPUs a turn costs ten times more */
 } calls;
 
 static _Thread_local struct thread *current; /* in a call */
 
-void calls_init(const struct machine *machine, uint32_t quantum)
+void calls_init(const struct machine *machine, const struct mode *mode, const struct sim_hello *hello)
 {
     calls.machine = *machine;
-    calls.quantum = quantum;
-}
-
-void calls_count(const uint64_t *instructions)
-{
-    calls.instructions = instructions;
-}
-
-static uint64_t now_ns(void)
-{
-    return *calls.instructions * 1000 / calls.machine.mhz;
-}
-
-/* ---- turns ---- */
-
-static void turn_account(struct thread *thread)
-{
-    if (thread->counting)
-        thread->instructions += *calls.instructions - thread->turn_start;
-    thread->turn_start = *calls.instructions;
-}
-
-static void turn_start(unsigned thread)
-{
-    calls.thread[thread].turn_start = *calls.instructions;
-    weave_turn(thread);
-}
-
-void calls_turn_over(unsigned thread)
-{
-    turn_account(&calls.thread[thread]);
-    turns_yield(thread);
-    turn_start(thread);
+    calls.mode = mode;
+    calls.hello = *hello;
 }
 
 /* ---- threads ---- */
@@ -85,20 +51,17 @@ void calls_born(unsigned thread)
         born->gone = (const uint32_t *)current->argument[3];
     if (current != NULL)
         born->policy = current->policy;
-    if (turns_begun()) {
-        turns_add(thread);
-        weave_add(thread, born->core);
-    }
+    if (turns_begun())
+        calls.mode->born(thread, born->core);
 }
 
 void calls_died(unsigned thread)
 {
     if (!turns_begun())
         return;
-    turn_account(&calls.thread[thread]);
     const volatile uint32_t *gone = calls.thread[thread].gone;
-    turns_wake((uintptr_t)gone, UINT32_MAX, UINT32_MAX);
-    turns_leave(thread, gone);
+    calls.mode->wake(thread, (uintptr_t)gone, UINT32_MAX, UINT32_MAX);
+    calls.mode->died(thread, gone);
 }
 
 /* Threads that the caller starts are there too. */
@@ -116,10 +79,7 @@ static void thread_begin(unsigned thread)
     calls.thread[thread].core = 0;
     calls.cores_given = 1;
     pin_host_thread(calls.cpu);
-    weave_start(calls.cpu);
-    turns_begin(thread, weave_round);
-    weave_add(thread, 0);
-    turn_start(thread);
+    calls.mode->begin(thread, calls.cpu);
 }
 
 /* A thread that asks for a core gets it, or for several, the first of them. */
@@ -128,7 +88,7 @@ static void thread_pin(unsigned thread, uint64_t bytes, const unsigned char *mas
     for (unsigned core = 0; core < machine_cores(&calls.machine) && core / 8 < bytes; core++)
         if (mask[core / 8] & 1 << core % 8) {
             calls.thread[thread].core = core;
-            weave_put(weave_log(thread), ENTRY_CORE, 0, core);
+            calls.mode->move(thread, core);
             return;
         }
 }
@@ -139,10 +99,7 @@ static void futex_wait(unsigned thread, uint32_t *word, uint32_t value, uint32_t
 {
     if (*(volatile uint32_t *)word != value)
         return; /* the kernel will say so */
-    turn_account(&calls.thread[thread]);
-    bool woken = turns_wait(thread, (uintptr_t)word, mask, timed);
-    turn_start(thread);
-    if (woken && *(volatile uint32_t *)word == value) {
+    if (calls.mode->wait(thread, (uintptr_t)word, mask, timed) && *(volatile uint32_t *)word == value) {
         calls.thread[thread].poked = word;
         *word = ~value;
     }
@@ -155,10 +112,10 @@ static void futex_before(unsigned thread, const uint64_t argument[6])
     switch (argument[1] & FUTEX_CMD_MASK) {
     case FUTEX_WAIT: futex_wait(thread, word, value, UINT32_MAX, argument[3] != 0); break;
     case FUTEX_WAIT_BITSET: futex_wait(thread, word, value, (uint32_t)argument[5], argument[3] != 0); break;
-    case FUTEX_WAKE: turns_wake(argument[0], UINT32_MAX, value); break;
-    case FUTEX_WAKE_BITSET: turns_wake(argument[0], (uint32_t)argument[5], value); break;
+    case FUTEX_WAKE: calls.mode->wake(thread, argument[0], UINT32_MAX, value); break;
+    case FUTEX_WAKE_BITSET: calls.mode->wake(thread, argument[0], (uint32_t)argument[5], value); break;
     case FUTEX_REQUEUE: /* waking all is allowed: they look again */
-    case FUTEX_CMP_REQUEUE: turns_wake(argument[0], UINT32_MAX, UINT32_MAX); break;
+    case FUTEX_CMP_REQUEUE: calls.mode->wake(thread, argument[0], UINT32_MAX, UINT32_MAX); break;
     default: break;
     }
 }
@@ -172,21 +129,6 @@ static void futex_after(struct thread *thread)
 
 /* ---- memory ---- */
 
-static void log_forget(unsigned thread, uint64_t address, uint64_t bytes)
-{
-    struct weave_log *log = weave_log(thread);
-    weave_put(log, ENTRY_FORGET, 0, address);
-    log->entry[log->count++] = bytes;
-}
-
-static void log_bind(unsigned thread, uint64_t address, uint64_t bytes, uint64_t mask)
-{
-    struct weave_log *log = weave_log(thread);
-    weave_put(log, ENTRY_BIND, 0, address);
-    log->entry[log->count++] = bytes;
-    log->entry[log->count++] = mask;
-}
-
 /* The nodes that a policy names; 0: none in particular. */
 static uint64_t policy_nodes(uint64_t mode, const uint64_t *mask)
 {
@@ -198,14 +140,14 @@ static uint64_t policy_nodes(uint64_t mode, const uint64_t *mask)
 static void memory_before(unsigned thread, int64_t number, const uint64_t argument[6])
 {
     switch (number) {
-    case SYS_munmap: log_forget(thread, argument[0], argument[1]); break;
-    case SYS_mremap: log_forget(thread, argument[0], argument[1]); break;
+    case SYS_munmap: calls.mode->forget(thread, argument[0], argument[1]); break;
+    case SYS_mremap: calls.mode->forget(thread, argument[0], argument[1]); break;
     case SYS_madvise:
         if (argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE)
-            log_forget(thread, argument[0], argument[1]);
+            calls.mode->forget(thread, argument[0], argument[1]);
         break;
     case SYS_mbind:
-        log_bind(thread, argument[0], argument[1], policy_nodes(argument[2], (const uint64_t *)argument[3]));
+        calls.mode->bind(thread, argument[0], argument[1], policy_nodes(argument[2], (const uint64_t *)argument[3]));
         break;
     case SYS_set_mempolicy:
         calls.thread[thread].policy = policy_nodes(argument[0], (const uint64_t *)argument[1]);
@@ -217,58 +159,25 @@ static void memory_before(unsigned thread, int64_t number, const uint64_t argume
 static void memory_mapped(unsigned thread, uint64_t address, uint64_t bytes, uint64_t flags)
 {
     if (flags & MAP_FIXED)
-        log_forget(thread, address, bytes);
+        calls.mode->forget(thread, address, bytes);
     if (calls.thread[thread].policy != 0)
-        log_bind(thread, address, bytes, calls.thread[thread].policy);
+        calls.mode->bind(thread, address, bytes, calls.thread[thread].policy);
 }
 
 /* ---- the protocol ---- */
 
-static void sim_hello(struct sim_hello *hello)
-{
-    *hello = (struct sim_hello){.version = SIM_VERSION,
-                                .cores = machine_cores(&calls.machine),
-                                .nodes = calls.machine.nodes,
-                                .mhz = calls.machine.mhz,
-                                .quantum = calls.quantum};
-}
-
-static void sim_region(unsigned number, bool start)
-{
-    struct thread *thread = &calls.thread[number];
-    turn_account(thread);
-    thread->counting = start;
-    if (start)
-        weave_reseed(number);
-    weave_put(weave_log(number), start ? ENTRY_START : ENTRY_STOP, 0, 0);
-}
-
-/* A round has to end first, so that all is played. */
-static void sim_read(unsigned number, struct sim_reading *reading)
-{
-    calls_turn_over(number);
-    struct thread *thread = &calls.thread[number];
-    const struct model_counts *counts = weave_counts(number);
-    uint64_t accesses = counts->loads + counts->stores + counts->atomics;
-    *reading = (struct sim_reading){.model = *counts,
-                                    .instructions = thread->instructions,
-                                    .cycles = thread->instructions + counts->cycles - accesses * calls.machine.l1.latency,
-                                    .core = thread->core,
-                                    .stirred = turns_stirred()};
-}
-
 static void sim_call(unsigned thread, const uint64_t argument[6])
 {
     if (argument[0] == SIM_HELLO)
-        sim_hello((struct sim_hello *)argument[1]);
+        *(struct sim_hello *)argument[1] = calls.hello;
     else if (argument[0] == SIM_BEGIN && !turns_begun())
         thread_begin(thread);
     if (!turns_begun())
         return;
     switch (argument[0]) {
-    case SIM_START: sim_region(thread, true); break;
-    case SIM_STOP: sim_region(thread, false); break;
-    case SIM_READ: sim_read(thread, (struct sim_reading *)argument[1]); break;
+    case SIM_START: calls.mode->region(thread, true); break;
+    case SIM_STOP: calls.mode->region(thread, false); break;
+    case SIM_READ: calls.mode->read(thread, (struct sim_reading *)argument[1]); break;
     default: break;
     }
 }
@@ -322,23 +231,19 @@ void calls_before(unsigned number, int64_t call, const uint64_t argument[6])
         sim_call(number, argument);
         return;
     }
-    if (call == SYS_set_mempolicy && !turns_begun())
+    if (turns_begun() || call == SYS_set_mempolicy)
         memory_before(number, call, argument);
     if (!turns_begun())
         return;
-    if (weave_full(weave_log(number)))
-        calls_turn_over(number);
-    memory_before(number, call, argument);
     if (call == SYS_futex)
         futex_before(number, argument);
     else if (call == SYS_sched_setaffinity && argument[0] == 0)
         thread_pin(number, argument[1], (const unsigned char *)argument[2]);
     else if (call == SYS_sched_yield)
-        calls_turn_over(number);
+        calls.mode->idle(number);
     else if (call_blocks(call, argument)) {
-        turn_account(thread);
         thread->outside = true;
-        turns_go_outside(number);
+        calls.mode->go_outside(number);
     }
 }
 
@@ -346,8 +251,7 @@ void calls_after(unsigned number, int64_t call, int64_t result)
 {
     struct thread *thread = &calls.thread[number];
     if (thread->outside) {
-        turns_come_back(number);
-        turn_start(number);
+        calls.mode->come_back(number);
         thread->outside = false;
     }
     futex_after(thread);
@@ -355,6 +259,6 @@ void calls_after(unsigned number, int64_t call, int64_t result)
         memory_mapped(number, (uint64_t)result, thread->argument[1], thread->argument[3]);
     if (turns_begun() && call == SYS_sched_setaffinity && result >= 0)
         pin_host_thread(calls.cpu);
-    pinned_answer(call, thread->argument, result, thread->core, now_ns());
+    pinned_answer(call, thread->argument, result, thread->core, turns_begun() ? calls.mode->now_ns(number) : 0);
     current = NULL;
 }

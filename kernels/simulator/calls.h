@@ -12,13 +12,9 @@
 #ifndef AK_SIM_CALLS_H
 #define AK_SIM_CALLS_H
 
-#include "machine.h"
+#include "mode.h"
 
-/* `quantum` is only told to the program. */
-void calls_init(const struct machine *machine, uint32_t quantum);
-
-/* `instructions` is counted by QEMU, over all threads. */
-void calls_count(const uint64_t *instructions);
+void calls_init(const struct machine *machine, const struct mode *mode, const struct sim_hello *hello);
 
 void calls_before(unsigned thread, int64_t number, const uint64_t argument[6]);
 void calls_after(unsigned thread, int64_t number, int64_t result);
@@ -26,8 +22,5 @@ void calls_after(unsigned thread, int64_t number, int64_t result);
 /* QEMU has made a thread, on behalf of the caller's if there is one; and its thread ends. */
 void calls_born(unsigned thread);
 void calls_died(unsigned thread);
-
-/* The turn of a thread is over; returns at its next one. */
-void calls_turn_over(unsigned thread);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * plugin.c - the simulated machine as a plugin of QEMU user mode: what each instruction is hooked to.
  *
- *   qemu-x86_64 -plugin simulator.so,WORDS OF THE MACHINE,quantum=1000,seed=1 PROGRAM
+ *   qemu-x86_64 -plugin simulator.so,WORDS OF THE MACHINE,mode=weave,quantum=1000,seed=1 PROGRAM
  *
- * Words: those of machine.h, and quantum (accesses a turn), seed. A wrong word ends QEMU before the program starts.
+ * Words: those of machine.h; mode, weave or timed; quantum, accesses a turn (weave) or cycles of slack (timed); seed. A wrong
+ * word ends QEMU before the program starts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +13,17 @@
 #include "calls.h"
 #include "pinned.h"
 #include "qemu_plugin.h"
-#include "turns.h"
+#include "timed.h"
 #include "weave.h"
 
-#define QUANTUM_DEFAULT 1000
-#define QUANTUM_MAX     1000000
+#define WEAVE_QUANTUM 1000 /* accesses */
+#define TIMED_QUANTUM 200  /* cycles */
+#define QUANTUM_MAX   1000000
 
 __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 static uint64_t instructions; /* of all threads: one runs at a time */
+static const struct mode *mode = &weave_mode;
 
 /* ---- accesses ---- */
 
@@ -44,28 +47,35 @@ static inline uint8_t info_answer(qemu_plugin_meminfo_t info)
     return __builtin_expect(answer != 0, 1) ? answer : info_ask(info);
 }
 
-static inline void on_access(unsigned vcpu, enum entry_kind kind, unsigned shift, uint64_t address)
-{
-    if (__builtin_expect(!turns_begun(), 0))
-        return;
-    struct weave_log *log = weave_log(vcpu);
-    if (__builtin_expect(weave_full(log), 0))
-        calls_turn_over(vcpu);
-    weave_put(log, kind, shift, address);
-}
-
-static void on_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+static void weave_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
     uint8_t answer = info_answer(info);
-    on_access(vcpu, answer & INFO_STORE ? ENTRY_STORE : ENTRY_LOAD, answer & 7, address);
+    if (__builtin_expect(turns_begun(), 1))
+        weave_access(vcpu, answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
 }
 
 /* Flagged as a store, once. */
-static void on_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+static void weave_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    on_access(vcpu, ENTRY_ATOMIC, info_answer(info) & 7, address);
+    if (turns_begun())
+        weave_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
+}
+
+static void timed_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+{
+    (void)user;
+    uint8_t answer = info_answer(info);
+    if (__builtin_expect(turns_begun(), 1))
+        timed_access(vcpu, answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
+}
+
+static void timed_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+{
+    (void)user;
+    if (turns_begun())
+        timed_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
 }
 
 /* ---- instructions ---- */
@@ -74,17 +84,22 @@ static void on_pause(unsigned vcpu, void *user)
 {
     (void)user;
     if (turns_begun())
-        calls_turn_over(vcpu);
+        mode->idle(vcpu);
+}
+
+static void on_atomic_next(unsigned vcpu, void *user)
+{
+    (void)user;
+    if (turns_begun())
+        timed_meet(vcpu);
 }
 
 /* The first instructions of a new thread follow a system call. */
 static void on_call_done(unsigned vcpu, void *user)
 {
     (void)user;
-    if (turns_begun() && !turns_joined(vcpu)) {
-        turns_join(vcpu);
-        weave_turn(vcpu);
-    }
+    if (turns_begun() && !turns_joined(vcpu))
+        mode->join(vcpu);
 }
 
 static bool is_prefix(uint8_t byte)
@@ -130,10 +145,15 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         size_t size = qemu_plugin_insn_size(insn);
         if (is_pause(code, size)) {
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, QEMU_PLUGIN_CB_NO_REGS, NULL);
-        } else { /* of two hooks for one instruction QEMU 7.2 calls the second for both */
-            qemu_plugin_register_vcpu_mem_cb(insn, is_atomic(code, size) ? on_atomic : on_plain,
-                                             QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+            continue;
         }
+        bool atomic = is_atomic(code, size), timed = mode == &timed_mode;
+        if (atomic && timed)
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_atomic_next, QEMU_PLUGIN_CB_NO_REGS, NULL);
+        /* One hook for loads and stores: of two, QEMU 7.2 calls the second one for both. */
+        qemu_plugin_register_vcpu_mem_cb(insn, timed ? (atomic ? timed_atomic : timed_plain)
+                                                     : (atomic ? weave_atomic : weave_plain),
+                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
     }
 }
 
@@ -188,6 +208,11 @@ static bool setting_word(struct setting *setting, const char *word, char why[MAC
         snprintf(why, MACHINE_WHY_MAX, "expected 1 to %d", QUANTUM_MAX);
         return number_of(word + 8, QUANTUM_MAX, &setting->quantum) && setting->quantum >= 1;
     }
+    if (strncmp(word, "mode=", 5) == 0) {
+        snprintf(why, MACHINE_WHY_MAX, "expected weave or timed");
+        mode = strcmp(word + 5, timed_mode.name) == 0 ? &timed_mode : &weave_mode;
+        return strcmp(word + 5, mode->name) == 0;
+    }
     if (strncmp(word, "seed=", 5) == 0) {
         snprintf(why, MACHINE_WHY_MAX, "expected a number");
         return number_of(word + 5, UINT64_MAX, &setting->seed);
@@ -198,7 +223,7 @@ static bool setting_word(struct setting *setting, const char *word, char why[MAC
 __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
                                                                char **argv)
 {
-    struct setting setting = {.machine = machine_default, .quantum = QUANTUM_DEFAULT, .seed = 1};
+    struct setting setting = {.machine = machine_default, .seed = 1};
     char why[MACHINE_WHY_MAX] = "";
     const char *key = "";
     if (info->system_emulation || strcmp(info->target_name, "x86_64") != 0) {
@@ -219,10 +244,21 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         fprintf(stderr, "simulator: %s\n", why);
         return 1;
     }
-    weave_init(model, (uint32_t)setting.quantum, setting.seed);
+    bool timed = mode == &timed_mode;
+    uint32_t quantum = setting.quantum != 0 ? (uint32_t)setting.quantum : timed ? TIMED_QUANTUM : WEAVE_QUANTUM;
+    (timed ? timed_init : weave_init)(&(struct mode_setting){.machine = setting.machine,
+                                                             .model = model,
+                                                             .instructions = &instructions,
+                                                             .quantum = quantum,
+                                                             .seed = setting.seed});
     pinned_init(&setting.machine, setting.seed);
-    calls_init(&setting.machine, (uint32_t)setting.quantum);
-    calls_count(&instructions);
+    calls_init(&setting.machine, mode,
+               &(struct sim_hello){.version = SIM_VERSION,
+                                   .cores = machine_cores(&setting.machine),
+                                   .nodes = setting.machine.nodes,
+                                   .mhz = setting.machine.mhz,
+                                   .timed = timed,
+                                   .quantum = quantum});
     qemu_plugin_register_vcpu_init_cb(id, on_born);
     qemu_plugin_register_vcpu_exit_cb(id, on_died);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);

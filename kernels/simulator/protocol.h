@@ -33,6 +33,7 @@ struct sim_reading {
     struct model_counts model;
     uint64_t instructions;
     uint64_t cycles; /* simulated time of the regions: instructions and what memory cost beyond the first level */
+    uint64_t first, last; /* timed: cycles at which the first region began and the last one ended, of one clock */
     uint32_t core;
     uint32_t stirred; /* times that an order could not be kept: counts may differ from run to run */
 };

@@ -1,7 +1,6 @@
 /* turns.c - see turns.h. */
 #include "turns.h"
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,18 +16,19 @@ enum state { ABSENT, READY, WAITING, OUTSIDE };
 struct thread {
     _Atomic uint32_t turn; /* 1: it is its turn. A futex */
     uint8_t state;
-    bool joined, ran; /* this round */
+    bool joined;
     bool timed, expired;
-    uint32_t mask; /* WAITING for */
-    uint64_t key, since;
+    uint32_t mask;       /* WAITING for, with `key` */
+    uint64_t key, since; /* `since` orders those who wait */
+    uint64_t clock;
 };
 
 static struct {
     struct thread thread[TURNS_MAX];
-    uint32_t end; /* numbers above were never used */
+    uint32_t end; /* numbers from here on were never used */
     uint32_t running;
-    void (*round)(void);
-    uint64_t waits; /* orders those who wait */
+    uint64_t now, waits;
+    void (*advance)(void);
     const volatile uint32_t *gone;
     uint32_t stirred;
     pthread_mutex_t lock;
@@ -41,7 +41,59 @@ static void futex(_Atomic uint32_t *word, int op, uint32_t value)
     syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
-static void turn_give(unsigned thread)
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- who is next ---- */
+
+/* The READY thread with the smallest clock but for `except`, or NOBODY. */
+static uint32_t turn_first(uint32_t except)
+{
+    uint32_t first = NOBODY;
+    for (uint32_t i = 0; i < turns.end; i++)
+        if (turns.thread[i].state == READY && i != except &&
+            (first == NOBODY || turns.thread[i].clock < turns.thread[first].clock))
+            first = i;
+    return first;
+}
+
+/* All wait: the time of the one whose wait is the oldest of those that have an end has come. */
+static void turn_expire(void)
+{
+    struct thread *oldest = NULL;
+    for (uint32_t i = 0; i < turns.end; i++) {
+        struct thread *thread = &turns.thread[i];
+        if (thread->state == OUTSIDE)
+            return;
+        if (thread->state == WAITING && thread->timed && (oldest == NULL || thread->since < oldest->since))
+            oldest = thread;
+    }
+    if (oldest != NULL) {
+        oldest->state = READY;
+        oldest->expired = true;
+    }
+}
+
+/* Under the lock. NOBODY when none can run. */
+static uint32_t turn_next(void)
+{
+    uint32_t next = turn_first(NOBODY);
+    if (next == NOBODY) {
+        turn_expire();
+        next = turn_first(NOBODY);
+    }
+    if (next == NOBODY || turns.thread[next].clock > turns.now) {
+        if (next != NOBODY)
+            turns.now = turns.thread[next].clock;
+        if (turns.advance != NULL)
+            turns.advance();
+    }
+    return next;
+}
+
+static void turn_give(uint32_t thread)
 {
     atomic_store_explicit(&turns.thread[thread].turn, 1, memory_order_release);
     futex(&turns.thread[thread].turn, FUTEX_WAKE, 1);
@@ -53,62 +105,16 @@ static void turn_take(unsigned me)
     while (atomic_load_explicit(&thread->turn, memory_order_acquire) == 0)
         futex(&thread->turn, FUTEX_WAIT, 0);
     atomic_store_explicit(&thread->turn, 0, memory_order_relaxed);
-    thread->joined = true;
     while (turns.gone != NULL && *turns.gone != 0)
         sched_yield();
     turns.gone = NULL;
-}
-
-/* ---- who is next ---- */
-
-/* The next thread of this round, or NOBODY. */
-static uint32_t turn_left(uint32_t after)
-{
-    for (uint32_t i = after; i < turns.end; i++)
-        if (turns.thread[i].state == READY && !turns.thread[i].ran)
-            return i;
-    return NOBODY;
-}
-
-/* All wait: the time of the one whose wait is the oldest of those that have an end has come. */
-static bool turn_expire(void)
-{
-    struct thread *oldest = NULL;
-    for (uint32_t i = 0; i < turns.end; i++) {
-        struct thread *thread = &turns.thread[i];
-        if (thread->state == OUTSIDE)
-            return false;
-        if (thread->state == WAITING && thread->timed && (oldest == NULL || thread->since < oldest->since))
-            oldest = thread;
-    }
-    if (oldest == NULL)
-        return false;
-    oldest->state = READY;
-    oldest->expired = true;
-    return true;
-}
-
-/* Under the lock. NOBODY when none can run. */
-static uint32_t turn_next(uint32_t me)
-{
-    uint32_t next = turn_left(me == NOBODY ? 0 : me + 1);
-    if (next != NOBODY)
-        return next;
-    turns.round();
-    for (uint32_t i = 0; i < turns.end; i++)
-        turns.thread[i].ran = false;
-    next = turn_left(0);
-    if (next == NOBODY && turn_expire())
-        next = turn_left(0);
-    return next;
 }
 
 /* Gives the turn to the next; true when that is `me`. */
 static bool turn_pass(unsigned me)
 {
     pthread_mutex_lock(&turns.lock);
-    turns.thread[me].ran = true;
-    uint32_t next = turns.running = turn_next(me);
+    uint32_t next = turns.running = turn_next();
     pthread_mutex_unlock(&turns.lock);
     if (next == me)
         return true;
@@ -119,19 +125,19 @@ static bool turn_pass(unsigned me)
 
 /* ---- the caller's side ---- */
 
-void turns_begin(unsigned me, void (*round)(void))
+void turns_begin(unsigned me, void (*advance)(void))
 {
-    turns.round = round;
+    turns.advance = advance;
     turns.running = me;
-    turns_add(me);
+    turns_add(me, 0);
     turns.thread[me].joined = true;
     turns_have_begun = true;
 }
 
-void turns_add(unsigned thread)
+void turns_add(unsigned thread, uint64_t clock)
 {
     pthread_mutex_lock(&turns.lock);
-    turns.thread[thread] = (struct thread){.state = READY};
+    turns.thread[thread] = (struct thread){.state = READY, .clock = clock};
     if (thread >= turns.end)
         turns.end = thread + 1;
     pthread_mutex_unlock(&turns.lock);
@@ -140,6 +146,7 @@ void turns_add(unsigned thread)
 void turns_join(unsigned me)
 {
     turn_take(me);
+    turns.thread[me].joined = true;
 }
 
 bool turns_joined(unsigned me)
@@ -147,10 +154,32 @@ bool turns_joined(unsigned me)
     return turns.thread[me].joined;
 }
 
-void turns_yield(unsigned me)
+void turns_yield(unsigned me, uint64_t clock)
 {
+    turns.thread[me].clock = clock;
     if (!turn_pass(me))
         turn_take(me);
+}
+
+uint64_t turns_rival(unsigned me)
+{
+    uint32_t first = turn_first(me);
+    return first == NOBODY ? UINT64_MAX : turns.thread[first].clock;
+}
+
+unsigned turns_running(void)
+{
+    return turns.running;
+}
+
+uint64_t turns_now(void)
+{
+    return turns.now;
+}
+
+uint64_t turns_clock(unsigned thread)
+{
+    return turns.thread[thread].clock;
 }
 
 void turns_leave(unsigned me, const volatile uint32_t *gone)
@@ -162,7 +191,7 @@ void turns_leave(unsigned me, const volatile uint32_t *gone)
     turn_pass(me);
 }
 
-bool turns_wait(unsigned me, uint64_t key, uint32_t mask, bool timed)
+bool turns_wait(unsigned me, uint64_t clock, uint64_t key, uint32_t mask, bool timed)
 {
     struct thread *thread = &turns.thread[me];
     thread->key = key;
@@ -171,30 +200,36 @@ bool turns_wait(unsigned me, uint64_t key, uint32_t mask, bool timed)
     thread->expired = false;
     thread->since = turns.waits++;
     thread->state = WAITING;
-    turns_yield(me);
+    turns_yield(me, clock);
     return !thread->expired;
 }
 
-unsigned turns_wake(uint64_t key, uint32_t mask, unsigned most)
+/* The one that has waited for longest, or NULL. */
+static struct thread *turn_waiter(uint64_t key, uint32_t mask)
+{
+    struct thread *first = NULL;
+    for (uint32_t i = 0; i < turns.end; i++) {
+        struct thread *thread = &turns.thread[i];
+        if (thread->state == WAITING && thread->key == key && (thread->mask & mask) != 0 &&
+            (first == NULL || thread->since < first->since))
+            first = thread;
+    }
+    return first;
+}
+
+unsigned turns_wake(uint64_t clock, uint64_t key, uint32_t mask, unsigned most)
 {
     unsigned woken = 0;
-    for (; woken < most; woken++) {
-        struct thread *first = NULL;
-        for (uint32_t i = 0; i < turns.end; i++) {
-            struct thread *thread = &turns.thread[i];
-            if (thread->state == WAITING && thread->key == key && (thread->mask & mask) != 0 &&
-                (first == NULL || thread->since < first->since))
-                first = thread;
-        }
-        if (first == NULL)
-            break;
-        first->state = READY;
+    for (struct thread *thread; woken < most && (thread = turn_waiter(key, mask)) != NULL; woken++) {
+        thread->state = READY;
+        thread->clock = later(thread->clock, clock);
     }
     return woken;
 }
 
-void turns_go_outside(unsigned me)
+void turns_go_outside(unsigned me, uint64_t clock)
 {
+    turns.thread[me].clock = clock;
     turns.thread[me].state = OUTSIDE;
     turn_pass(me);
 }
@@ -203,14 +238,14 @@ void turns_come_back(unsigned me)
 {
     pthread_mutex_lock(&turns.lock);
     turns.thread[me].state = READY;
-    turns.thread[me].ran = true; /* from the next round on */
-    bool free = turns.running == NOBODY;
-    if (free)
+    turns.thread[me].clock = later(turns.thread[me].clock, turns.now);
+    bool nobody = turns.running == NOBODY;
+    if (nobody)
         turns.running = me;
     else
         turns.stirred++;
     pthread_mutex_unlock(&turns.lock);
-    if (!free)
+    if (!nobody)
         turn_take(me);
 }
 

@@ -10,29 +10,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "turns.h"
-
-/* A log has room for that many entries more than its longest turn: of system calls. */
-#define LOG_MARGIN 4096
+/* A log has room for that many entries more than its longest turn: of system calls, a few each. */
+#define LOG_MARGIN 64
 
 /* Looks at the other side's word before it sleeps: some 20 microseconds. */
 #define SPINS 1000
+
+struct weave_log weave_log[TURNS_MAX];
+
+static struct {
+    struct mode_setting setting;
+    unsigned end; /* threads from here on were never there */
+    bool alone;   /* the model has no thread: in a child of fork, or where none could be started */
+} weave;
 
 /* What is left of a log that is being played. */
 struct cursor {
     struct weave_log *log;
     uint64_t *at, *end;
 };
-
-struct weave_log weave_logs[TURNS_MAX];
-
-static struct {
-    struct model *model;
-    unsigned end; /* threads above were never there */
-    uint32_t quantum;
-    uint64_t seed;
-    bool alone; /* no thread of the model: a child of fork, or before weave_start */
-} weave = {.alone = true};
 
 /* The round that the model's thread has to play: `state` says whose turn it is to touch the rest. A futex. */
 static struct {
@@ -42,53 +38,9 @@ static struct {
 } job;
 enum { JOB_DONE, JOB_GIVEN };
 
-/* ---- turns ---- */
-
-/* xorshift64* (S. Vigna, An experimental exploration of Marsaglia's xorshift generators, 2016). */
-static uint64_t random_next(uint64_t *state)
+void weave_init(const struct mode_setting *setting)
 {
-    uint64_t x = *state;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    *state = x;
-    return x * 0x2545f4914f6cdd1d;
-}
-
-void weave_init(struct model *model, uint32_t quantum, uint64_t seed)
-{
-    weave.model = model;
-    weave.quantum = quantum;
-    weave.seed = seed;
-}
-
-void weave_reseed(unsigned thread)
-{
-    uint64_t mixed = (weave.seed + thread + 1) * 0x9e3779b97f4a7c15;
-    weave_logs[thread].random = (mixed ^ mixed >> 31) | 1;
-}
-
-void weave_add(unsigned thread, unsigned core)
-{
-    struct weave_log *log = &weave_logs[thread];
-    if (log->entry == NULL) {
-        size_t capacity = weave.quantum * 3 / 2 + LOG_MARGIN;
-        log->entry = mmap(NULL, 2 * capacity * sizeof *log->entry, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        log->other = log->entry + capacity;
-    }
-    log->count = 0;
-    weave_put(log, ENTRY_CORE, 0, core);
-    weave_reseed(thread);
-    weave_turn(thread);
-    if (thread >= weave.end)
-        weave.end = thread + 1;
-}
-
-void weave_turn(unsigned thread)
-{
-    struct weave_log *log = &weave_logs[thread];
-    log->limit = weave.quantum / 2 + (uint32_t)(random_next(&log->random) % (weave.quantum + 1)) + 1;
+    weave.setting = *setting;
 }
 
 /* ---- play ---- */
@@ -96,14 +48,15 @@ void weave_turn(unsigned thread)
 /* An entry that is no access; returns where the log goes on. */
 static uint64_t *play_other(struct weave_log *log, uint64_t *entry)
 {
+    struct model *model = weave.setting.model;
     uint64_t address = *entry & ENTRY_ADDRESS;
     switch ((enum entry_kind)(*entry >> ENTRY_KIND_AT)) {
-    case ENTRY_START: model_count(weave.model, log->core, true); break;
-    case ENTRY_STOP: model_count(weave.model, log->core, false); break;
-    case ENTRY_CORE: log->core = (uint32_t)address; break;
-    case ENTRY_FORGET: model_forget(weave.model, address, *++entry); break;
+    case ENTRY_START: model_count(model, log->core, true); break;
+    case ENTRY_STOP: model_count(model, log->core, false); break;
+    case ENTRY_MOVE: log->core = (uint32_t)address; break;
+    case ENTRY_FORGET: model_forget(model, address, *++entry); break;
     case ENTRY_BIND:
-        model_bind(weave.model, address, entry[1], entry[2]);
+        model_bind(model, address, entry[1], entry[2]);
         entry += 2;
         break;
     default: break;
@@ -116,12 +69,12 @@ static uint64_t *play_one(struct weave_log *log, uint64_t *entry)
     uint64_t kind = *entry >> ENTRY_KIND_AT;
     if (__builtin_expect(kind > ENTRY_ATOMIC, 0))
         return play_other(log, entry);
-    model_access(weave.model, log->core, *entry & ENTRY_ADDRESS, 1u << (*entry >> ENTRY_SHIFT_AT & 7),
+    model_access(weave.setting.model, log->core, *entry & ENTRY_ADDRESS, 1u << (*entry >> ENTRY_SHIFT_AT & 7),
                  (enum model_kind)kind);
     return entry + 1;
 }
 
-/* One access of each log in turn. */
+/* One entry of each log in turn. */
 static void play(struct cursor *cursor, unsigned n)
 {
     while (n > 0) {
@@ -170,22 +123,22 @@ static void after_fork(void)
     weave.alone = true;
 }
 
-void weave_start(unsigned cpu)
+/* On any CPU but `cpu`, if there is another. */
+static void job_start(unsigned cpu)
 {
     pthread_t thread;
     pthread_attr_t attributes;
     cpu_set_t set;
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
-    sigset_t all, before;
-    sigfillset(&all); /* signals are the program's */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     CPU_ZERO(&set);
     for (unsigned i = 0; i < cpus && i < CPU_SETSIZE; i++)
         if (i != cpu)
             CPU_SET(i, &set);
+    sigset_t all, before;
+    sigfillset(&all); /* signals are the program's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attributes);
-    if (CPU_COUNT(&set) > 0)
-        pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
     weave.alone = pthread_create(&thread, &attributes, job_thread, NULL) != 0 &&
                   pthread_create(&thread, NULL, job_thread, NULL) != 0;
     pthread_attr_destroy(&attributes);
@@ -193,13 +146,14 @@ void weave_start(unsigned cpu)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void weave_round(void)
+/* A round is over: the logs of all threads go to the model, and are empty. */
+static void round_over(void)
 {
     if (!weave.alone)
         job_await(JOB_DONE);
     job.n = 0;
     for (unsigned thread = 0; thread < weave.end; thread++) {
-        struct weave_log *log = &weave_logs[thread];
+        struct weave_log *log = &weave_log[thread];
         if (log->count == 0)
             continue;
         uint64_t *entry = log->entry;
@@ -214,9 +168,191 @@ void weave_round(void)
         job_pass(JOB_GIVEN);
 }
 
-const struct model_counts *weave_counts(unsigned thread)
+/* ---- turns ---- */
+
+/* xorshift64* (S. Vigna, An experimental exploration of Marsaglia's xorshift generators, 2016). */
+static uint64_t random_next(uint64_t *state)
 {
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * 0x2545f4914f6cdd1d;
+}
+
+static void log_reseed(unsigned thread)
+{
+    uint64_t mixed = (weave.setting.seed + thread + 1) * 0x9e3779b97f4a7c15;
+    weave_log[thread].random = (mixed ^ mixed >> 31) | 1;
+}
+
+/* Half the quantum to one and a half. */
+static void turn_start(unsigned thread)
+{
+    struct weave_log *log = &weave_log[thread];
+    uint32_t quantum = weave.setting.quantum;
+    log->limit = quantum - quantum / 2 + (uint32_t)(random_next(&log->random) % (quantum + 1));
+    log->start = *weave.setting.instructions;
+}
+
+static void turn_end(unsigned thread)
+{
+    struct weave_log *log = &weave_log[thread];
+    if (log->counting)
+        log->instructions += *weave.setting.instructions - log->start;
+    log->start = *weave.setting.instructions;
+}
+
+void weave_turn_over(unsigned thread)
+{
+    turn_end(thread);
+    turns_yield(thread, turns_now() + 1);
+    turn_start(thread);
+}
+
+/* ---- the mode ---- */
+
+static void weave_born(unsigned thread, unsigned core)
+{
+    struct weave_log *log = &weave_log[thread];
+    if (log->entry == NULL) {
+        size_t capacity = weave.setting.quantum * 3ul / 2 + LOG_MARGIN;
+        log->entry = mmap(NULL, 2 * capacity * sizeof *log->entry, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        log->other = log->entry + capacity;
+    }
+    if (thread >= weave.end)
+        weave.end = thread + 1;
+    log->counting = false;
+    log->instructions = 0;
+    log_reseed(thread);
+    weave_put(log, ENTRY_MOVE, 0, core);
+    turns_add(thread, turns_now());
+}
+
+static void weave_begin(unsigned thread, unsigned cpu)
+{
+    job_start(cpu);
+    weave_born(thread, 0);
+    turns_begin(thread, round_over);
+    turn_start(thread);
+}
+
+static void weave_join(unsigned thread)
+{
+    turns_join(thread);
+    turn_start(thread);
+}
+
+static void weave_died(unsigned thread, const volatile uint32_t *gone)
+{
+    turn_end(thread);
+    turns_leave(thread, gone);
+}
+
+static bool weave_wait(unsigned thread, uint64_t key, uint32_t mask, bool timed)
+{
+    turn_end(thread);
+    bool woken = turns_wait(thread, turns_now() + 1, key, mask, timed);
+    turn_start(thread);
+    return woken;
+}
+
+static void weave_wake(unsigned thread, uint64_t key, uint32_t mask, unsigned most)
+{
+    (void)thread;
+    turns_wake(turns_now() + 1, key, mask, most);
+}
+
+static void weave_go_outside(unsigned thread)
+{
+    turn_end(thread);
+    turns_go_outside(thread, turns_now() + 1);
+}
+
+static void weave_come_back(unsigned thread)
+{
+    turns_come_back(thread);
+    turn_start(thread);
+}
+
+/* All instructions on one core: no rate is to be had from it. */
+static uint64_t weave_now_ns(unsigned thread)
+{
+    (void)thread;
+    return *weave.setting.instructions * 1000 / weave.setting.machine.mhz;
+}
+
+/* System calls log a few entries without a look at the limit; this is the look. */
+static struct weave_log *log_with_room(unsigned thread)
+{
+    if (weave_log[thread].count >= weave_log[thread].limit)
+        weave_turn_over(thread);
+    return &weave_log[thread];
+}
+
+static void weave_move(unsigned thread, unsigned core)
+{
+    weave_put(log_with_room(thread), ENTRY_MOVE, 0, core);
+}
+
+static void weave_forget(unsigned thread, uint64_t address, uint64_t bytes)
+{
+    struct weave_log *log = log_with_room(thread);
+    weave_put(log, ENTRY_FORGET, 0, address);
+    log->entry[log->count++] = bytes;
+}
+
+static void weave_bind(unsigned thread, uint64_t address, uint64_t bytes, uint64_t mask)
+{
+    struct weave_log *log = log_with_room(thread);
+    weave_put(log, ENTRY_BIND, 0, address);
+    log->entry[log->count++] = bytes;
+    log->entry[log->count++] = mask;
+}
+
+static void weave_region(unsigned thread, bool start)
+{
+    turn_end(thread);
+    weave_log[thread].counting = start;
+    if (start)
+        log_reseed(thread);
+    weave_put(log_with_room(thread), start ? ENTRY_START : ENTRY_STOP, 0, 0);
+}
+
+/* The round has to end first, and to be played. */
+static void weave_read(unsigned thread, struct sim_reading *reading)
+{
+    struct weave_log *log = &weave_log[thread];
+    weave_turn_over(thread);
     if (!weave.alone)
         job_await(JOB_DONE);
-    return model_counts(weave.model, weave_logs[thread].core);
+    const struct model_counts *counts = model_counts(weave.setting.model, log->core);
+    uint64_t accesses = counts->loads + counts->stores + counts->atomics;
+    *reading = (struct sim_reading){
+        .model = *counts,
+        .instructions = log->instructions,
+        .cycles = log->instructions + counts->cycles - accesses * weave.setting.machine.l1.latency,
+        .core = log->core,
+        .stirred = turns_stirred()};
 }
+
+const struct mode weave_mode = {
+    .name = "weave",
+    .begin = weave_begin,
+    .born = weave_born,
+    .join = weave_join,
+    .died = weave_died,
+    .idle = weave_turn_over,
+    .wait = weave_wait,
+    .wake = weave_wake,
+    .go_outside = weave_go_outside,
+    .come_back = weave_come_back,
+    .now_ns = weave_now_ns,
+    .move = weave_move,
+    .forget = weave_forget,
+    .bind = weave_bind,
+    .region = weave_region,
+    .read = weave_read,
+};
