@@ -49,6 +49,8 @@ LIBS_RUNNER  := -linih $(LIBS_HARNESS)
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 HARNESS_LIB := $(B)/obj/libharness.a
 SIM_LIB     := $(B)/obj/libsimulator.a
+# The simulated machine runs programs of x86-64 only.
+SIM_PLUGIN  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(B)/lib/simulator.so)
 RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
@@ -60,7 +62,7 @@ TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conf
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all
-all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so ## build everything
+all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so $(SIM_PLUGIN) ## build everything
 
 # Changed flags rebuild: every object depends on a file that holds the command line it was made with.
 FLAGS_STAMP := $(B)/obj/flags
@@ -92,11 +94,11 @@ $(B)/counters/%.so: kernels/counters/%.c $(FLAGS_STAMP)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS_$*) -fPIC -shared $< $(LIBS_$*) $(LDFLAGS) -MF $(B)/obj/counters-$*.d -o $@
 
-$(B)/bin/ak: $(RUNNER_OBJ) $(HARNESS_LIB)
+$(B)/bin/ak: $(RUNNER_OBJ) $(HARNESS_LIB) $(SIM_LIB)
 	@mkdir -p $(@D)
 	@printf '%s\n' $(call quote,$(CURDIR)) > $(B)/root
 	$(if $(V),,@echo "  LD $@")
-	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $(RUNNER_OBJ) $(HARNESS_LIB) $(LIBS_RUNNER) $(LDFLAGS) -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $(RUNNER_OBJ) $(HARNESS_LIB) $(SIM_LIB) $(LIBS_RUNNER) $(LDFLAGS) -o $@
 
 $(B)/bin/ak-launch: $(B)/obj/experiments/launcher/launch.o
 	@mkdir -p $(@D)
@@ -121,6 +123,12 @@ $(B)/lib/libbump.so: allocators/bump/bump.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
+
+# The simulated machine, a plugin of QEMU. Never instrumented by SANITIZE: QEMU is not.
+$(B)/lib/simulator.so: $(SIM_SRC) $(wildcard kernels/simulator/*.h) $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(SIM_SRC) -lpthread $(LDFLAGS) -o $@
 
 # The programs of the benchmark (experiments/bench).
 $(B)/bench/%: experiments/bench/%.c $(FLAGS_STAMP)
@@ -269,15 +277,18 @@ ROOT = $(DESTDIR)$(PREFIX)
 .PHONY: install
 install: all ## install below PREFIX (DESTDIR is honoured)
 	install -d $(call quote,$(ROOT)/bin) $(call quote,$(ROOT)/lib/alloc-kernels/kernels) \
-	  $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets)
+	  $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets) \
+	  $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines)
 	install -m 755 $(PROGRAMS) $(call quote,$(ROOT)/bin/)
 	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(call quote,$(ROOT)/lib/)
 	install -m 755 $(KERNEL_BINS) $(call quote,$(ROOT)/lib/alloc-kernels/kernels/)
 	install -m 755 $(BACKEND_SO) $(call quote,$(ROOT)/lib/alloc-kernels/counters/)
+	$(if $(SIM_PLUGIN),install -m 755 $(SIM_PLUGIN) $(call quote,$(ROOT)/lib/alloc-kernels/))
 	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups/)
 	install -m 644 allocators/registry.ini $(call quote,$(ROOT)/share/alloc-kernels/)
 	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md $(call quote,$(ROOT)/share/alloc-kernels/experiments/)
 	install -m 644 $(wildcard experiments/presets/*.ini) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets/)
+	install -m 644 $(wildcard experiments/machines/*.ini) $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines/)
 
 .PHONY: clean
 clean: ## remove what was built (results stay)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@ extern char **environ;
 
 #define LAUNCHER_GRACE_MS 10000 /* ak-launch enforces the timeout; ak steps in only if that one hangs */
 #define READ_BYTES        65536
+#define LINE_TIMEOUT_MS   20000 /* of a program asked for a line */
+#define LINE_BYTES_MAX    65536
 #define DRAIN_MS          1000 /* for pipes that somebody still holds after the report */
 
 volatile sig_atomic_t child_interrupts;
@@ -85,8 +88,13 @@ static bool spawn_launcher(const char *launcher, const struct child_request *r, 
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
+    int before = r->fixed_addresses ? personality(0xffffffff) : -1; /* asks; it is inherited */
+    if (before != -1)
+        personality((unsigned)before | ADDR_NO_RANDOMIZE);
     /* argv is const in all but C's type system */
     int error = posix_spawn(pid, launcher, &actions, &attributes, (char *const *)(uintptr_t)argv, r->env);
+    if (before != -1)
+        personality((unsigned)before);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     free(argv);
@@ -219,6 +227,26 @@ void child_outcome_free(struct child_outcome *o)
 {
     buffer_free(&o->out);
     buffer_free(&o->err);
+}
+
+char *child_line(struct arena *a, const char *launcher, const char *const *argv)
+{
+    struct words kept = {0};
+    struct child_request request = {.argv = argv,
+                                    .env = child_environment(a, &kept),
+                                    .timeout_ms = LINE_TIMEOUT_MS,
+                                    .out_max = LINE_BYTES_MAX,
+                                    .interrupts_max = 1};
+    struct child_outcome outcome;
+    struct fault ignored = {0};
+    if (!child_run(launcher, &request, &outcome, &ignored))
+        return NULL;
+    const char *text = outcome.out.length ? outcome.out.data : outcome.err.data;
+    char *line = arena_strndup(a, text, strcspn(text, "\n"));
+    bool well = outcome.end == CHILD_EXITED && outcome.code == 0;
+    text_one_line(line);
+    child_outcome_free(&outcome);
+    return well ? line : NULL;
 }
 
 const char *child_end_words(struct arena *a, const struct child_outcome *o)

@@ -32,6 +32,7 @@ struct child_request {
     uint64_t timeout_ms;     /* 0: none */
     size_t out_max;          /* bytes of stdout; more ends the program */
     int interrupts_max;      /* stop when that many interrupts came; 0: never; 1: with a fault */
+    bool fixed_addresses;    /* the same ones in every run (ADDR_NO_RANDOMIZE) */
 };
 
 struct child_outcome {
@@ -53,6 +54,8 @@ void child_watch_interrupts(void);
  * interrupt came (AK_FAILED). Free with child_outcome_free. */
 bool child_run(const char *launcher, const struct child_request *, struct child_outcome *, struct fault *);
 void child_outcome_free(struct child_outcome *);
+/* The first line of what a program prints, or NULL where it did not end well. In the arena. */
+char *child_line(struct arena *, const char *launcher, const char *const *argv);
 /* How it ended, in words: "exit status 3", "signal 11 (Segmentation fault)". In the arena. */
 const char *child_end_words(struct arena *, const struct child_outcome *);
 

@@ -6,9 +6,9 @@
  */
 #include "child.h"
 #include "command.h"
-#include "counters.h"
 #include "machine.h"
 #include "meta.h"
+#include "simulator.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -203,7 +203,7 @@ static void look_at_counters(struct doctor *d)
         pmu ? ""
             : "give the machine a virtual PMU, or use bare metal",
         pmu ? "the processor's PMU is there" : "no hardware counters");
-    counters_survey(take_backend, d);
+    simulator_survey(&d->suite.arena, &d->suite.paths, take_backend, d);
     double paranoid = count(d, "perf_event_paranoid");
     if (paranoid < -1.5)
         add(d, "perf events", CANNOT, unknown(d, "perf_event_paranoid"),
@@ -338,14 +338,8 @@ static void look_at_tools(struct doctor *d)
         {"valgrind", "the long tests", "valgrind"},
         {"gcc", "building", "gcc"},
     };
-    const char *path = getenv("PATH");
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++) {
-        char *rest = arena_strdup(&d->suite.arena, path ? path : "/usr/bin:/bin"), *folder;
-        const char *found = NULL;
-        while (!found && (folder = strsep(&rest, ":"))) {
-            const char *file = arena_printf(&d->suite.arena, "%s/%s", folder, tools[i].program);
-            found = access(file, X_OK) == 0 ? file : NULL;
-        }
+        const char *found = program_find(&d->suite.arena, tools[i].program);
         const char *fix = arena_printf(&d->suite.arena, "apt install %s", tools[i].package);
         if (found)
             add(d, "tools", CAN, "", "", "%s (%s): %s", tools[i].program, tools[i].what, found);

@@ -1,7 +1,9 @@
 /* ak list: kernels, allocators, sweeps and counters, with a line each. */
 #include "command.h"
-#include "counters.h"
 #include "machine.h"
+#include "simmachine.h"
+#include "simulator.h"
+#include "trust.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -93,18 +95,47 @@ static json_t *list_sweeps(struct suite *s, struct fault *f)
     return list;
 }
 
+/* What of the simulated machine may be trusted in which mode. */
+static json_t *trust_json(void)
+{
+    json_t *list = json_array();
+    for (const struct trust_metric *m = trust_metrics; m->name; m++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "weave", trust_words[m->weave],
+                                              "timed", trust_words[m->timed], "why", m->why));
+    return list;
+}
+
 static void take_backend(const char *name, const char *what, bool can, const char *why, void *user)
 {
-    json_array_append_new(user, json_pack("{s:s, s:s, s:b, s:s}", "name", name, "what", what, "can", (int)can,
-                                          "trouble", can ? "" : why));
+    json_t *backend =
+        json_pack("{s:s, s:s, s:b, s:s}", "name", name, "what", what, "can", (int)can, "trouble", can ? "" : why);
+    if (strcmp(name, "sim") == 0)
+        json_object_set_new(backend, "metrics", trust_json());
+    json_array_append_new(user, backend);
 }
 
 static json_t *list_counters(struct suite *s, struct fault *f)
 {
-    (void)s;
     (void)f;
     json_t *list = json_array();
-    counters_survey(take_backend, list);
+    simulator_survey(&s->arena, &s->paths, take_backend, list);
+    return list;
+}
+
+static json_t *list_machines(struct suite *s, struct fault *f)
+{
+    json_t *list = json_array();
+    struct words names = simmachine_names(&s->arena, &s->paths);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *path = simmachine_locate(&s->arena, &s->paths, ".", names.word[i]);
+        const struct simmachine *m = simmachine_read(&s->arena, path, f);
+        if (!m) {
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:s}", "name", m->name, "what", m->what, "cores",
+                                              (int)m->cores, "nodes", (int)m->nodes, "words", m->words));
+    }
     return list;
 }
 
@@ -114,8 +145,35 @@ static const struct topic {
 } topics[] = {{"kernels", list_kernels},
               {"allocators", list_allocators},
               {"sweeps", list_sweeps},
-              {"counters", list_counters}};
+              {"counters", list_counters},
+              {"machines", list_machines}};
 #define TOPICS (sizeof topics / sizeof *topics)
+
+/* The metrics of the simulated machine by mode; each reason once, by a number. */
+static void print_trust(const json_t *metrics, int indent)
+{
+    struct arena a = {0};
+    struct words reasons = {0};
+    size_t i, r;
+    json_t *m;
+    if (json_array_size(metrics))
+        printf("  %*s  %-18s %-8s %-8s\n", indent, "", "may be trusted in", "weave", "timed");
+    json_array_foreach(metrics, i, m)
+    {
+        const char *why = json_string_value(json_object_get(m, "why"));
+        printf("  %*s  %-18s %-8s %-8s", indent, "", json_string_value(json_object_get(m, "name")),
+               json_string_value(json_object_get(m, "weave")), json_string_value(json_object_get(m, "timed")));
+        if (*why && !words_have(&reasons, why))
+            words_add(&a, &reasons, why);
+        for (r = 0; r < reasons.count && *why; r++)
+            if (strcmp(reasons.word[r], why) == 0)
+                printf(" [%zu]", r + 1);
+        putchar('\n');
+    }
+    for (r = 0; r < reasons.count; r++)
+        printf("  %*s  [%zu] %s\n", indent, "", r + 1, reasons.word[r]);
+    arena_free(&a);
+}
 
 static void print_topic(const struct topic *topic, const json_t *list)
 {
@@ -139,6 +197,7 @@ static void print_topic(const struct topic *topic, const json_t *list)
                version ? version : "", version && *version ? ")" : "",
                trouble && *trouble ? " [cannot be used: " : "", trouble ? trouble : "",
                trouble && *trouble ? "]" : "", plain ? "" : "; an op: ", plain ? "" : op);
+        print_trust(json_object_get(item, "metrics"), width);
     }
 }
 
@@ -176,7 +235,7 @@ static int cmd_list(int argc, char **argv)
     bool good = command_options(&words, argc, argv, known, &left, &fault);
     if (good && left > 2)
         good = fault_set(&fault, AK_USAGE,
-                         "list: more than one argument, expected kernels, allocators, sweeps or counters");
+                         "list: more than one argument, expected kernels, allocators, sweeps, counters or machines");
     const char *only = good && left == 2 ? argv[1] : NULL;
     struct words names = {0};
     for (size_t i = 0; i < TOPICS; i++)
@@ -189,7 +248,7 @@ static int cmd_list(int argc, char **argv)
     return good ? AK_DONE : fault_print(&fault);
 }
 
-AK_COMMAND(command_list, "list", "[kernels|allocators|sweeps|counters] [--json] [--registry FILE]",
+AK_COMMAND(command_list, "list", "[kernels|allocators|sweeps|counters|machines] [--json] [--registry FILE]",
            "what there is, with a line each",
            "  --json            as JSON: an array for one kind, an object of arrays for all\n"
            "  --registry FILE   further allocators\n",

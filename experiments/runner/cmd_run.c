@@ -8,8 +8,8 @@
 #include "plan.h"
 #include "progress.h"
 #include "results.h"
-#include "counters.h"
 #include "csv.h"
+#include "simulator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 /* The command line. */
 struct run_options {
     const char *sweep, *preset, *out, *allocators, *threads, *reps, *seed, *counters, *timeout, *registry;
+    const char *machine, *sim_mode, *sim_quantum;
     bool resume, dry_run;
 };
 
@@ -31,6 +32,9 @@ static bool read_options(struct arena *a, int argc, char **argv, struct run_opti
         {"--reps", &o->reps, NULL},
         {"--seed", &o->seed, NULL},
         {"--counters", &o->counters, NULL},
+        {"--machine", &o->machine, NULL},
+        {"--sim-mode", &o->sim_mode, NULL},
+        {"--sim-quantum", &o->sim_quantum, NULL},
         {"--timeout", &o->timeout, NULL},
         {"--registry", &o->registry, NULL},
         {"--resume", NULL, &o->resume},
@@ -73,6 +77,14 @@ static bool name_allocators(struct suite *s, const char *text, const char **plai
     return true;
 }
 
+/* Options of the simulated machine without a row that is simulated are a mistake. */
+static bool check_simulation(const struct run_options *o, const struct plan *plan, struct fault *f)
+{
+    const char *option = o->machine ? "--machine" : o->sim_mode ? "--sim-mode" : o->sim_quantum ? "--sim-quantum" : NULL;
+    return !option || plan->machines ||
+           fault_set(f, AK_USAGE, "%s without a row that is simulated, expected --counters sim with it", option);
+}
+
 static bool make_plan(struct suite *s, struct run_options *o, struct sweep *sweep, struct plan *plan,
                       struct fault *f)
 {
@@ -82,13 +94,16 @@ static bool make_plan(struct suite *s, struct run_options *o, struct sweep *swee
         !registry_check(&s->arena, &s->registry, &s->kernels.names, f) ||
         (o->allocators && !name_allocators(s, o->allocators, &allocators, f)))
         return false;
-    const char *const keys[] = {"allocators", "threads", "reps", "seed", "counters", "timeout"};
-    const char *const values[] = {allocators, o->threads, o->reps, o->seed, o->counters, o->timeout};
+    const char *const keys[] = {"allocators", "threads", "reps",     "seed",       "counters",
+                                "timeout",    "machine", "sim_mode", "sim_quantum"};
+    const char *const values[] = {allocators, o->threads, o->reps,     o->seed,       o->counters,
+                                  o->timeout, o->machine, o->sim_mode, o->sim_quantum};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (values[i])
             sweep_override(&s->arena, sweep, keys[i], values[i]);
     if (!sweep_check(&s->arena, sweep, &s->kernels, &s->registry, f) ||
-        !plan_make(&s->arena, sweep, &s->kernels, &s->registry, machine_cpus(), plan, f))
+        !plan_make(&s->arena, &s->paths, sweep, &s->kernels, &s->registry, machine_cpus(), plan, f) ||
+        !check_simulation(o, plan, f))
         return false;
     struct words named = text_list_loose(&s->arena, allocators ? allocators : "");
     for (size_t i = 0; i < named.count; i++)
@@ -137,7 +152,7 @@ static void take_wanted(const char *name, const char *what, bool can, const char
 }
 
 /* A counter backend that the plan names and that cannot count here would make every row an error: say it first. */
-static bool check_counters(const struct plan *plan, struct fault *f)
+static bool check_counters(struct suite *s, const struct plan *plan, struct fault *f)
 {
     struct wanted_backend wanted = {.name = ""};
     for (size_t b = 0; b < plan->blocks; b++) {
@@ -146,12 +161,30 @@ static bool check_counters(const struct plan *plan, struct fault *f)
             strcmp(name, wanted.name) == 0)
             continue;
         wanted = (struct wanted_backend){.name = name};
-        counters_survey(take_wanted, &wanted);
+        simulator_survey(&s->arena, &s->paths, take_wanted, &wanted);
         if (!wanted.known || !wanted.can)
             return fault_set(f, AK_ENVIRONMENT, "counters %s: %s; nothing was run", name,
                              wanted.known ? wanted.why : "not known here");
     }
     return true;
+}
+
+/* How the first simulated row is started, a word of more than letters and signs of paths in quotes. */
+static void print_command(struct suite *s, const struct plan *plan)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
+    struct simulator simulator;
+    size_t i = 0;
+    while (i < plan->rows && (!plan->row[i].block->machine || plan->row[i].block->member[plan->row[i].member].skip))
+        i++;
+    if (i == plan->rows)
+        return;
+    simulator_find(&s->arena, &s->paths, &simulator);
+    const char **word = launch_command(&s->arena, &simulator, &plan->row[i]);
+    printf("%s is started by:", plan->row[i].row_id);
+    for (; word && *word; word++)
+        printf(**word && strspn(*word, plain) == strlen(*word) ? " %s" : " '%s'", *word);
+    putchar('\n');
 }
 
 static void print_plan(const struct plan *plan)
@@ -180,8 +213,8 @@ static void print_plan(const struct plan *plan)
 }
 
 /* Take the folder: a new run, or the rest of an old one. *meta is the caller's. */
-static bool take_folder(struct suite *s, const struct run_options *o, const struct plan *plan, char **command,
-                        struct results *results, json_t **meta, struct fault *f)
+static bool take_folder(struct suite *s, const struct run_options *o, const struct simulator *simulator,
+                        const struct plan *plan, char **command, struct results *results, json_t **meta, struct fault *f)
 {
     enum folder_state state = results_state(results->folder);
     if (state == FOLDER_FOREIGN)
@@ -196,12 +229,12 @@ static bool take_folder(struct suite *s, const struct run_options *o, const stru
                          results->folder);
     if (state == FOLDER_COMPLETE) {
         *meta = meta_read(&s->arena, results->folder, f);
-        return *meta && meta_continue(&s->arena, *meta, plan, &s->registry, command, f) &&
+        return *meta && meta_continue(&s->arena, *meta, plan, simulator, &s->registry, command, f) &&
                results_resume(&s->arena, results, plan, f) && results_write_meta(results, *meta, f);
     }
     struct machine machine;
     machine_read(&machine);
-    *meta = meta_make(&s->arena, &s->paths, plan, &s->registry, &machine, command, f);
+    *meta = meta_make(&s->arena, &s->paths, plan, simulator, &s->registry, &machine, command, f);
     machine_free(&machine);
     return *meta && results_create(results, plan, *meta, f);
 }
@@ -243,6 +276,7 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
 {
     struct results results;
     struct tally tally = {0};
+    struct simulator simulator = {0};
     json_t *meta = NULL;
     char *now = time_stamp(&s->arena), *to = now;
     for (const char *from = now; *from; from++) /* 20260131T120000Z */
@@ -252,14 +286,19 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
     const char *folder =
         o->out ? o->out
                : arena_printf(&s->arena, "results/%s-%s-%s", plan->sweep->name, plan->sweep->preset, now);
-    bool good = results_lock(&results, folder, f) && take_folder(s, o, plan, command, &results, &meta, f);
+    if (plan->machines)
+        simulator_find(&s->arena, &s->paths, &simulator);
+    bool good = results_lock(&results, folder, f) &&
+                take_folder(s, o, &simulator, plan, command, &results, &meta, f) &&
+                simulator_roots_make(&s->arena, &simulator, plan, f);
     if (good) {
         struct run_facts facts = {meta_text(meta, "run_id"), plan->sweep->name, meta_text(meta, "machine_id"),
                                   machine_cpus()};
         printf("%s, preset %s, seed %" PRIu64 ": %zu launches, %zu of them done; results in %s\n",
                plan->sweep->name, plan->sweep->preset, plan->seed, plan->rows, results.done_count, folder);
         fflush(stdout);
-        good = execute_plan(&s->paths, plan, &facts, &results, &tally, f);
+        good = execute_plan(&s->paths, &simulator, plan, &facts, &results, &tally, f);
+        simulator_roots_remove(&simulator, plan);
     }
     good = good && results_in_place(&results, f);
     if (good && !tally.stopped) {
@@ -300,11 +339,12 @@ static int cmd_run(int argc, char **argv)
     bool good = read_options(&words, argc, argv, &o, &fault) && suite_open(&suite, o.registry, &fault) &&
                 make_plan(&suite, &o, &sweep, &plan, &fault) &&
                 plan_admit(&suite.paths, &plan, &fault) && find_allocators(&suite, &plan, &fault) &&
-                check_counters(&plan, &fault);
+                check_counters(&suite, &plan, &fault);
     if (!good)
         code = fault_print(&fault);
     else if (o.dry_run) {
         print_plan(&plan);
+        print_command(&suite, &plan);
         code = AK_DONE;
     } else
         code = run_plan(&suite, &o, &plan, command, &fault);
@@ -315,7 +355,8 @@ static int cmd_run(int argc, char **argv)
 
 AK_COMMAND(command_run, "run",
            "SWEEP [--preset P] [--out DIR] [--allocators A,B,NAME=LIB] [--threads N,N] [--reps N] [--seed N] "
-           "[--counters C] [--timeout S] [--registry FILE] [--resume] [--dry-run]",
+           "[--counters C] [--machine M] [--sim-mode M] [--sim-quantum N] [--timeout S] [--registry FILE] [--resume] "
+           "[--dry-run]",
            "run a sweep: every cell in its own process, in random order, one row each",
            "  SWEEP             a name of `ak list sweeps`, or the path of a .sweep file\n"
            "  --preset P        smoke, quick (default) or paper\n"
@@ -325,6 +366,10 @@ AK_COMMAND(command_run, "run",
            "  --reps N          repetitions: launches of each cell\n"
            "  --seed N          of the order and of all random numbers\n"
            "  --counters C      auto, papi, likwid, perf, sim or none\n"
+           "  --machine M       what --counters sim simulates: a name of `ak list machines` or a file; default: the\n"
+           "                    smallest with a core for each of the sweep's threads\n"
+           "  --sim-mode M      weave (default: fast; shared data) or timed (waiting takes simulated time)\n"
+           "  --sim-quantum N   accesses of a turn (weave; default 1000) or cycles of slack (timed; default 100)\n"
            "  --timeout S       seconds that a launch may take\n"
            "  --registry FILE   further allocators, in the format of allocators/registry.ini\n"
            "  --resume          go on with the run in --out\n"

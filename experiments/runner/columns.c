@@ -75,6 +75,16 @@ const struct column columns[] = {
     {"counter_enabled_ns", COLUMN_COUNT, ROLE_MEASURED},
     {"counter_running_ns", COLUMN_COUNT, ROLE_MEASURED},
     {"load_1min", COLUMN_LOAD, ROLE_MEASURED},
+    {"sim_mode", COLUMN_TEXT, ROLE_RUNNER},
+    {"sim_quantum", COLUMN_COUNT, ROLE_RUNNER},
+    {"sim_retries", COLUMN_COUNT, ROLE_RUNNER},
+    {"sim_true_sharing", COLUMN_COUNT, ROLE_MEASURED},
+    {"sim_false_sharing", COLUMN_COUNT, ROLE_MEASURED},
+    {"sim_invalidations", COLUMN_COUNT, ROLE_MEASURED},
+    {"sim_cross_node", COLUMN_COUNT, ROLE_MEASURED},
+    {"sim_dram_local", COLUMN_COUNT, ROLE_MEASURED},
+    {"sim_dram_remote", COLUMN_COUNT, ROLE_MEASURED},
+    {"sim_cycles_per_op", COLUMN_RATE, ROLE_MEASURED},
 };
 const size_t column_count = sizeof columns / sizeof *columns;
 _Static_assert(sizeof columns / sizeof *columns <= COLUMNS_MAX, "rows are arrays of COLUMNS_MAX");

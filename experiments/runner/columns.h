@@ -31,7 +31,7 @@ struct column {
     enum column_role role;
 };
 
-#define COLUMNS_MAX 80
+#define COLUMNS_MAX 96
 extern const struct column columns[];
 extern const size_t column_count;
 

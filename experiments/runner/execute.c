@@ -3,6 +3,7 @@
 #include "machine.h"
 #include "meta.h"
 #include "progress.h"
+#include "simulator.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 /* Strings on the stack of a new process shift everything below them, and with it speed: every launch is
  * padded to a multiple of this, whatever the length of the library's path. */
 #define STACK_GRAIN 4096
+#define RETRIES_MAX 3 /* of a simulated row whose counts may differ from run to run */
 
 /* The kernel's arguments: the same number for every allocator. */
 static const char **arguments(struct arena *a, const struct planned *p)
@@ -53,20 +55,53 @@ static char **padded(struct arena *a, char **env, const char *const *argv, const
     return (char **)(uintptr_t)all.word;
 }
 
-/* Launch one row. False where it was stopped by the user (no row), or with a fault. */
-static bool launch(struct arena *a, const struct paths *paths, const struct planned *p, struct result *r,
-                   struct fault *f)
+/* What to start. False with `why` where it cannot be said. */
+static bool make_request(struct arena *a, const struct simulator *sim, const struct planned *p,
+                         struct child_request *request, const char **why)
 {
     const struct allocator *al = p->block->member[p->member].allocator;
     const char *const *argv = arguments(a, p);
-    struct child_request request = {.argv = argv,
-                                    .env = padded(a, child_environment_with(a, &al->env), argv, al),
-                                    .preload = al->preload,
-                                    .directory = al->directory,
-                                    .timeout_ms = p->block->timeout_s * 1000u,
-                                    .out_max = RESULT_BYTES_MAX,
-                                    .interrupts_max = 2};
+    struct words set = {0};
+    for (size_t i = 0; i < al->env.count; i++)
+        words_add(a, &set, al->env.word[i]);
+    if (p->block->machine)
+        simulator_variables(a, p->block->machine, &set);
+    char **env = padded(a, child_environment_with(a, &set), argv, al);
+    *request = (struct child_request){.argv = argv,
+                                      .env = env,
+                                      .preload = al->preload,
+                                      .directory = al->directory,
+                                      .timeout_ms = p->block->timeout_s * 1000u,
+                                      .out_max = RESULT_BYTES_MAX,
+                                      .interrupts_max = 2};
+    if (!p->block->machine)
+        return true;
+    char **qemu_env = NULL;
+    request->argv = simulator_command(a, sim, p, argv, al->preload, env, &qemu_env, why);
+    request->env = qemu_env;
+    request->preload = "";
+    request->fixed_addresses = true;
+    return request->argv != NULL;
+}
+
+const char **launch_command(struct arena *a, const struct simulator *sim, const struct planned *p)
+{
+    struct child_request request;
+    const char *why;
+    return make_request(a, sim, p, &request, &why) ? (const char **)(uintptr_t)request.argv : NULL;
+}
+
+/* Launch one row. False where it was stopped by the user (no row), or with a fault. */
+static bool launch_once(struct arena *a, const struct paths *paths, const struct simulator *sim,
+                        const struct planned *p, struct result *r, struct fault *f)
+{
+    struct child_request request;
     struct child_outcome outcome;
+    const char *why;
+    if (!make_request(a, sim, p, &request, &why)) {
+        result_fail(a, r, STATUS_SKIPPED, "%s", why);
+        return true;
+    }
     uint64_t before = 0, after = 0;
     bool counted = cgroup_oom_kills(&before);
     if (!child_run(paths->launcher, &request, &outcome, f))
@@ -79,8 +114,27 @@ static bool launch(struct arena *a, const struct paths *paths, const struct plan
     return !stopped;
 }
 
-bool execute_plan(const struct paths *paths, const struct plan *plan, const struct run_facts *facts,
-                  struct results *results, struct tally *tally, struct fault *f)
+/* A simulated row that could not keep its threads in order is tried again, and kept with a word where that does not
+ * help. */
+static bool launch(struct arena *a, const struct paths *paths, const struct simulator *sim, const struct run_facts *facts,
+                   const struct planned *p, struct result *r, struct fault *f)
+{
+    for (unsigned retries = 0;; retries++) {
+        const char *started_at = time_stamp(a);
+        result_free(r);
+        result_begin(a, facts, p, started_at, r);
+        if (!launch_once(a, paths, sim, p, r, f))
+            return false;
+        bool stirred = r->status == STATUS_OK && r->stirred > 0;
+        if (p->block->machine)
+            result_simulated(a, r, retries);
+        if (!stirred || retries == RETRIES_MAX || child_interrupts)
+            return true;
+    }
+}
+
+bool execute_plan(const struct paths *paths, const struct simulator *sim, const struct plan *plan,
+                  const struct run_facts *facts, struct results *results, struct tally *tally, struct fault *f)
 {
     struct progress progress;
     *tally = (struct tally){0};
@@ -115,7 +169,7 @@ bool execute_plan(const struct paths *paths, const struct plan *plan, const stru
                 "a new run",
                 changed);
         else
-            made = launch(&arena, paths, p, &result, f);
+            made = launch(&arena, paths, sim, facts, p, &result, f);
         if (made) {
             result_csv(&result, &line);
             if (results_append(results, result.side, &line, f)) {

@@ -9,6 +9,7 @@
 #include "plan.h"
 #include "result.h"
 #include "results.h"
+#include "simulator.h"
 
 struct tally {
     size_t by_status[STATUSES]; /* of this start */
@@ -16,7 +17,9 @@ struct tally {
 };
 
 /* Launch row after row. False with the fault where a row cannot be kept or nothing can be started. */
-bool execute_plan(const struct paths *, const struct plan *, const struct run_facts *, struct results *,
-                  struct tally *, struct fault *);
+bool execute_plan(const struct paths *, const struct simulator *, const struct plan *, const struct run_facts *,
+                  struct results *, struct tally *, struct fault *);
+/* The words that start a row, for people to read; NULL where it cannot be started. */
+const char **launch_command(struct arena *, const struct simulator *, const struct planned *);
 
 #endif

@@ -1,4 +1,5 @@
 #include "meta.h"
+#include "buildid.h"
 #include "child.h"
 #include "inifile.h"
 
@@ -9,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TOOL_TIMEOUT_MS 20000
-#define TOOL_BYTES_MAX  65536
 #define META_BYTES_MAX  ((size_t)16 << 20)
 
 char *time_stamp(struct arena *a)
@@ -52,41 +51,6 @@ static json_t *file_or_null(const char *build_id, const char *stamp)
 
 /* ---- other programs ---- */
 
-/* Path of a program on PATH, or NULL. */
-static char *find_program(struct arena *a, const char *name)
-{
-    const char *path = getenv("PATH");
-    char *rest = arena_strdup(a, path ? path : "/usr/bin:/bin"), *folder;
-    while ((folder = strsep(&rest, ":"))) {
-        char *file = arena_printf(a, "%s/%s", *folder ? folder : ".", name);
-        if (path_is_file(file) && access(file, X_OK) == 0)
-            return file;
-    }
-    return NULL;
-}
-
-/* First line of what a program prints, or NULL. */
-static char *ask(struct arena *a, const struct paths *paths, const char *const *argv, bool *ended_well)
-{
-    struct words kept = {0};
-    struct child_request request = {.argv = argv,
-                                    .env = child_environment(a, &kept),
-                                    .timeout_ms = TOOL_TIMEOUT_MS,
-                                    .out_max = TOOL_BYTES_MAX,
-                                    .interrupts_max = 1};
-    struct child_outcome outcome;
-    struct fault ignored = {0};
-    *ended_well = false;
-    if (!child_run(paths->launcher, &request, &outcome, &ignored))
-        return NULL;
-    const char *text = outcome.out.length ? outcome.out.data : outcome.err.data;
-    char *line = arena_strndup(a, text, strcspn(text, "\n"));
-    text_one_line(line);
-    *ended_well = outcome.end == CHILD_EXITED && outcome.code == 0;
-    child_outcome_free(&outcome);
-    return *ended_well ? line : NULL;
-}
-
 static json_t *tools(struct arena *a, const struct paths *paths)
 {
     static const char *const names[] = {"Rscript", "gnuplot", "pdflatex", "qemu-x86_64"};
@@ -96,10 +60,9 @@ static json_t *tools(struct arena *a, const struct paths *paths)
     json_object_set_new(list, "hwloc", json_sprintf("%x", hwloc_get_api_version()));
     json_object_set_new(list, "jansson", json_string(jansson_version_str()));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bool well;
-        const char *program = find_program(a, names[i]);
+        const char *program = program_find(a, names[i]);
         const char *argv[] = {program, "--version", NULL};
-        json_object_set_new(list, names[i], text_or_null(program ? ask(a, paths, argv, &well) : NULL));
+        json_object_set_new(list, names[i], text_or_null(program ? child_line(a, paths->launcher, argv) : NULL));
     }
     return list;
 }
@@ -108,8 +71,7 @@ static json_t *suite(struct arena *a, const struct paths *paths)
 {
     json_t *s =
         json_pack("{s:s, s:n, s:n, s:n}", "version", SUITE_VERSION, "git_commit", "git_dirty", "git_reason");
-    const char *git = find_program(a, "git"), *why = NULL;
-    bool well;
+    const char *git = program_find(a, "git"), *why = NULL;
     if (!paths->root)
         why = "installed, not run from a source tree";
     else if (!git)
@@ -118,11 +80,11 @@ static json_t *suite(struct arena *a, const struct paths *paths)
         const char *head[] = {git, "-C", paths->root, "rev-parse", "HEAD", NULL};
         const char *status[] = {git, "-C", paths->root, "status", "--porcelain", "--untracked-files=no",
                                 NULL};
-        const char *commit = ask(a, paths, head, &well);
+        const char *commit = child_line(a, paths->launcher, head);
         if (commit) {
             json_object_set_new(s, "git_commit", json_string(commit));
-            const char *changed = ask(a, paths, status, &well);
-            json_object_set_new(s, "git_dirty", well ? json_boolean(*changed) : json_null());
+            const char *changed = child_line(a, paths->launcher, status);
+            json_object_set_new(s, "git_dirty", changed ? json_boolean(*changed) : json_null());
         } else
             why = "the source tree is no git checkout that this user may read";
     }
@@ -187,8 +149,25 @@ static json_t *kernels_meta(const struct plan *plan)
     return list;
 }
 
+/* The simulator and its machines; null where no row is simulated. */
+static json_t *simulator_meta(struct arena *a, const struct plan *plan, const struct simulator *s)
+{
+    const char *why;
+    if (!plan->machines)
+        return json_null();
+    json_t *machines = json_array();
+    for (size_t i = 0; i < plan->machines; i++) {
+        const struct simmachine *m = plan->machine[i];
+        json_array_append_new(machines, json_pack("{s:s, s:o, s:s, s:s}", "name", m->name, "what", text_or_null(m->what),
+                                                  "path", text_clean(a, m->path), "words", m->words));
+    }
+    const char *id = elf_build_id(a, s->plugin, &why);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "qemu", text_clean(a, s->qemu), "qemu_version", s->version, "plugin",
+                     text_or_null(text_clean(a, s->plugin)), "plugin_build_id", text_or_null(id), "machines", machines);
+}
+
 json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan *plan,
-                  const struct registry *registry, const struct machine *machine, char **command,
+                  const struct simulator *simulator, const struct registry *registry, const struct machine *machine, char **command,
                   struct fault *f)
 {
     json_t *meta = json_object(), *allocators = json_array();
@@ -224,6 +203,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
     json_object_set(meta, "machine_unknown", machine->unknown);
     json_object_set_new(meta, "allocators", allocators);
     json_object_set_new(meta, "kernels", kernels_meta(plan));
+    json_object_set_new(meta, "simulator", simulator_meta(a, plan, simulator));
     json_object_set_new(meta, "environment", words_list(&kept));
     json_object_set_new(meta, "suite", suite(a, paths));
     json_object_set_new(meta, "tools", tools(a, paths));
@@ -334,13 +314,37 @@ static bool same_kernels(const json_t *meta, const struct plan *plan, struct fau
     return true;
 }
 
-bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const struct registry *registry,
-                   char **command, struct fault *f)
+/* Another simulator or another machine counts other things. */
+static bool same_simulator(struct arena *a, const json_t *meta, const struct plan *plan, const struct simulator *s,
+                           struct fault *f)
+{
+    static const char *const builds[] = {"qemu_version", "plugin_build_id"};
+    const json_t *then = json_object_get(meta, "simulator");
+    json_t *now = simulator_meta(a, plan, s);
+    bool same = true;
+    for (size_t i = 0; i < sizeof builds / sizeof *builds && same && json_is_object(then) && json_is_object(now); i++)
+        same = strcmp(meta_text(then, builds[i]), meta_text(now, builds[i])) == 0 ||
+               fault_set(f, AK_USAGE, "the simulator has %s '%s', the folder's run began with '%s'; begin a new run",
+                         builds[i], meta_text(now, builds[i]), meta_text(then, builds[i]));
+    size_t i;
+    json_t *machine;
+    json_array_foreach(json_object_get(then, "machines"), i, machine)
+        for (size_t m = 0; m < plan->machines && same; m++)
+            same = strcmp(meta_text(machine, "name"), plan->machine[m]->name) != 0 ||
+                   strcmp(meta_text(machine, "words"), plan->machine[m]->words) == 0 ||
+                   fault_at(f, plan->machine[m]->path, 0,
+                            "the machine is not what it was when the folder's run began; begin a new run");
+    json_decref(now);
+    return same;
+}
+
+bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const struct simulator *simulator,
+                   const struct registry *registry, char **command, struct fault *f)
 {
     if (!same_text(meta, "sweep", plan->sweep->name, f) ||
         !same_text(meta, "preset", plan->sweep->preset, f) || !same_number(meta, "seed", plan->seed, f) ||
         !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f) ||
-        !same_kernels(meta, plan, f))
+        !same_kernels(meta, plan, f) || !same_simulator(a, meta, plan, simulator, f))
         return false;
     size_t i;
     json_t *then;

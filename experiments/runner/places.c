@@ -1,5 +1,6 @@
 #include "places.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -92,6 +93,7 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
     p->kernels = arena_printf(a, "%s/lib/alloc-kernels/kernels", prefix);
     if (path_is_folder(p->kernels)) {
         p->counters = arena_printf(a, "%s/lib/alloc-kernels/counters", prefix);
+        p->simulator = arena_printf(a, "%s/lib/alloc-kernels/simulator.so", prefix);
         p->registry = arena_printf(a, "%s/share/alloc-kernels/registry.ini", prefix);
         p->experiments = arena_printf(a, "%s/share/alloc-kernels/experiments", prefix);
     } else {
@@ -106,10 +108,45 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
                              p->kernels, bin, prefix);
         p->kernels = arena_printf(a, "%s/kernels", prefix);
         p->counters = arena_printf(a, "%s/counters", prefix);
+        p->simulator = arena_printf(a, "%s/simulator.so", p->libraries);
         p->registry = arena_printf(a, "%s/allocators/registry.ini", p->root);
         p->experiments = arena_printf(a, "%s/experiments", p->root);
     }
     if (access(p->launcher, X_OK) != 0)
         return fault_set(f, AK_ENVIRONMENT, "%s is missing; build it (make)", p->launcher);
     return true;
+}
+
+char *program_find(struct arena *a, const char *name)
+{
+    const char *path = getenv("PATH");
+    char *rest = arena_strdup(a, path ? path : "/usr/bin:/bin"), *folder;
+    while ((folder = strsep(&rest, ":"))) {
+        char *file = arena_printf(a, "%s/%s", *folder ? folder : ".", name);
+        if (path_is_file(file) && access(file, X_OK) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+struct words names_in(struct arena *a, const char *folder, const char *suffix)
+{
+    struct words names = {0};
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return names;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        size_t length = strlen(entry->d_name), tail = strlen(suffix);
+        if (entry->d_name[0] != '.' && length > tail && strcmp(entry->d_name + length - tail, suffix) == 0)
+            words_add(a, &names, arena_strndup(a, entry->d_name, length - tail));
+    }
+    closedir(dir);
+    if (names.count)
+        qsort(names.word, names.count, sizeof *names.word, by_text);
+    return names;
 }

@@ -7,6 +7,7 @@
  *   kernels    ROOT/BUILD/kernels                   PREFIX/lib/alloc-kernels/kernels
  *   counters   ROOT/BUILD/counters                  PREFIX/lib/alloc-kernels/counters
  *   libraries  ROOT/BUILD/lib                       PREFIX/lib
+ *   simulator  ROOT/BUILD/lib/simulator.so          PREFIX/lib/alloc-kernels/simulator.so
  *   registry   ROOT/allocators/registry.ini         PREFIX/share/alloc-kernels/registry.ini
  *   sweeps     ROOT/experiments                     PREFIX/share/alloc-kernels/experiments
  *
@@ -17,9 +18,10 @@
 
 #include "arena.h"
 #include "fault.h"
+#include "text.h"
 
 struct paths {
-    const char *launcher, *kernels, *counters, *libraries, *registry, *experiments;
+    const char *launcher, *kernels, *counters, *libraries, *simulator, *registry, *experiments;
     const char *root;    /* of the source tree; NULL where installed */
     const char *program; /* the running ak itself */
 };
@@ -35,5 +37,9 @@ char *path_folder(struct arena *, const char *path);
 const char *path_name(const char *path);
 bool path_is_file(const char *path);
 bool path_is_folder(const char *path);
+/* Path of a program on PATH, or NULL. */
+char *program_find(struct arena *, const char *name);
+/* Names of the files in `folder` that end in `suffix`, without it, sorted. */
+struct words names_in(struct arena *, const char *folder, const char *suffix);
 
 #endif

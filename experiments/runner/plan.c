@@ -9,6 +9,9 @@
 /* For estimates only: a cycle with all passes on one CPU, and the start of a process. */
 #define ROUGH_NS_PER_OP     400.0
 #define ROUGH_NS_PER_LAUNCH 60e6
+/* The same in the simulated machine, of all threads together. */
+#define ROUGH_SIM_NS_PER_OP     20e3
+#define ROUGH_SIM_NS_PER_LAUNCH 1e9
 
 /* An allocator that never frees is planned only where its blocks fit into this. It touches the head of each
  * block. */
@@ -17,6 +20,10 @@
 #define NEVER_FREES_LEAST     16                                 /* bytes of the smallest block */
 #define NEVER_FREES_SPACE_MAX (16.0 * 1024 * 1024 * 1024 * 1024) /* of the 128 TiB of a process */
 #define NEVER_FREES_PAGE      4096
+
+/* What a turn is where the sweep does not say: accesses (weave), cycles of slack (timed). */
+#define SIM_QUANTUM_WEAVE 1000
+#define SIM_QUANTUM_TIMED 100
 
 #define AXES_MAX  64
 #define SEED_MASK 0x7fffffffu /* seeds fit R's integers */
@@ -30,6 +37,7 @@ struct axis {
 
 struct expansion {
     struct arena *arena;
+    const struct paths *paths;
     const struct sweep *sweep;
     struct registry *registry;
     unsigned cpus;
@@ -52,7 +60,13 @@ const char *block_option(const struct block *b, const char *key)
 
 void block_arguments(struct arena *a, const struct block *b, struct words *argv)
 {
+    static const char *const outside[] = {"machine", "sim_mode", "sim_quantum"};
     for (size_t i = 0; i < b->options; i++) {
+        bool is_outside = false;
+        for (size_t k = 0; k < sizeof outside / sizeof *outside && b->machine; k++)
+            is_outside |= strcmp(outside[k], b->option[i].key) == 0;
+        if (is_outside)
+            continue;
         char *name = arena_printf(a, "--%s", b->option[i].key);
         for (char *c = name; *c; c++)
             *c = *c == '_' ? '-' : *c;
@@ -201,6 +215,124 @@ static bool scalar(struct expansion *x, const char *kernel, const char *key, uin
                   (text_uint(values.word[0], 0, value) || setting_fault(x->fault, s, "not a number")));
 }
 
+/* ---- the simulated machine ---- */
+
+/* Read a machine unless it was before. */
+static bool add_machine(struct expansion *x, const char *path, const struct simmachine **machine)
+{
+    struct plan *p = x->plan;
+    for (size_t i = 0; i < p->machines; i++)
+        if (strcmp(p->machine[i]->path, path) == 0) {
+            *machine = p->machine[i];
+            return true;
+        }
+    struct simmachine *read = simmachine_read(x->arena, path, x->fault);
+    *machine = read;
+    if (!read)
+        return false;
+    for (size_t i = 0; i < p->machines; i++)
+        if (strcmp(p->machine[i]->name, read->name) == 0)
+            return fault_at(x->fault, path, 0, "a machine of the same name as %s, expected another", p->machine[i]->path);
+    p->machine = arena_grow(x->arena, p->machine, p->machines, sizeof *p->machine);
+    p->machine[p->machines++] = read;
+    return true;
+}
+
+/* Threads of the largest cell of the whole sweep. */
+static uint64_t most_threads(const struct expansion *x)
+{
+    struct words names = sweep_kernels(x->arena, x->sweep);
+    uint64_t most = 1, threads;
+    for (size_t k = 0; k < names.count; k++) {
+        const struct setting *s = sweep_get(x->sweep, names.word[k], "threads");
+        struct words list = text_list_loose(x->arena, s ? s->value : "");
+        for (size_t i = 0; i < list.count; i++)
+            if (text_uint(list.word[i], 0, &threads) && threads > most)
+                most = threads;
+    }
+    return most;
+}
+
+/* Where none is asked for, one machine for the whole sweep: of those that come with the suite the smallest that has a
+ * core for every thread, else the largest; of equals the first by name. */
+static bool default_machine(struct expansion *x, const char **path)
+{
+    struct words names = simmachine_names(x->arena, x->paths);
+    uint64_t wanted = most_threads(x), best = 0;
+    *path = NULL;
+    for (size_t i = 0; i < names.count; i++) {
+        const char *candidate = simmachine_locate(x->arena, x->paths, ".", names.word[i]);
+        const struct simmachine *m = simmachine_read(x->arena, candidate, x->fault);
+        if (!m)
+            return false;
+        bool better = best < wanted ? m->cores > best : m->cores >= wanted && m->cores < best;
+        if (!*path || better) {
+            *path = candidate;
+            best = m->cores;
+        }
+    }
+    return *path || fault_set(x->fault, AK_ENVIRONMENT, "no machine to simulate in %s/machines", x->paths->experiments);
+}
+
+/* A machine as recorded is its name: the file's path is not the same on every host. */
+static bool machine_axis(struct expansion *x)
+{
+    const struct setting *s = sweep_get(x->sweep, x->kernel->name, "machine");
+    struct words asked = {0}, paths = {0}, names = {0};
+    const struct simmachine *machine;
+    const char *path;
+    if (s && !setting_values(x->arena, s, sweep_key("machine"), &asked, x->fault))
+        return false;
+    if (!s && !default_machine(x, &path))
+        return false;
+    if (!s)
+        words_add(x->arena, &paths, path);
+    for (size_t i = 0; i < asked.count; i++) {
+        const char *folder = s->file ? path_folder(x->arena, path_absolute(x->arena, s->file)) : ".";
+        path = simmachine_locate(x->arena, x->paths, folder, asked.word[i]);
+        struct words known = simmachine_names(x->arena, x->paths);
+        if (!path)
+            return setting_fault(x->fault, s, "machine = '%s', neither a machine of the suite nor a file%s", asked.word[i],
+                                 nearest_hint(x->arena, asked.word[i], &known));
+        words_add(x->arena, &paths, path);
+    }
+    for (size_t i = 0; i < paths.count; i++) {
+        if (!add_machine(x, paths.word[i], &machine))
+            return false;
+        words_add(x->arena, &names, machine->name);
+    }
+    return add_axis(x, "machine", names);
+}
+
+/* Mode and quantum are one axis, since a quantum's default depends on the mode. */
+static bool mode_axis(struct expansion *x)
+{
+    const struct setting *mode = sweep_get(x->sweep, x->kernel->name, "sim_mode");
+    const struct setting *quantum = sweep_get(x->sweep, x->kernel->name, "sim_quantum");
+    struct words modes = {0}, quanta = {0}, both = {0};
+    if (mode && !setting_values(x->arena, mode, sweep_key("sim_mode"), &modes, x->fault))
+        return false;
+    if (quantum && !setting_values(x->arena, quantum, sweep_key("sim_quantum"), &quanta, x->fault))
+        return false;
+    if (!mode)
+        words_add(x->arena, &modes, "weave");
+    for (size_t m = 0; m < modes.count; m++) {
+        bool weave = strcmp(modes.word[m], "weave") == 0;
+        if (!quantum)
+            words_add(x->arena, &both, arena_printf(x->arena, "%s %d", modes.word[m], weave ? SIM_QUANTUM_WEAVE
+                                                                                             : SIM_QUANTUM_TIMED));
+        for (size_t q = 0; q < quanta.count; q++)
+            words_add(x->arena, &both, arena_printf(x->arena, "%s %s", modes.word[m], quanta.word[q]));
+    }
+    return add_axis(x, "simulation", both);
+}
+
+static bool is_simulated(struct expansion *x)
+{
+    const struct setting *s = sweep_get(x->sweep, x->kernel->name, "counters");
+    return s && strcmp(s->value, "sim") == 0;
+}
+
 static bool gather_axes(struct expansion *x)
 {
     static const char *const plain[] = {"lat_ops", "lat_gap", "mem_steps", "mem_idle_ms", "settle_ms"};
@@ -209,7 +341,8 @@ static bool gather_axes(struct expansion *x)
     if (!variant_axis(x) || (!k->own_threads && !axis_of(x, sweep_key("threads"), "1")) || !work_axis(x) ||
         (k->sizes && !size_axis(x)) || !axis_of(x, sweep_key("placement"), "compact") ||
         !axis_of(x, sweep_key("numa"), "local") || !passes_axis(x) ||
-        !axis_of(x, sweep_key("counters"), "auto"))
+        !axis_of(x, sweep_key("counters"), "auto") ||
+        (is_simulated(x) && (!machine_axis(x) || !mode_axis(x))))
         return false;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!axis_of(x, sweep_key(plain[i]), NULL))
@@ -230,7 +363,7 @@ static bool gather_axes(struct expansion *x)
 
 static uint64_t total_ops(const struct block *b, unsigned cpus)
 {
-    uint64_t ops = 0, threads = b->threads ? b->threads : cpus;
+    uint64_t ops = 0, threads = b->threads ? b->threads : b->machine ? b->machine->cores : cpus;
     if (text_uint(block_option(b, "ops"), 0, &ops))
         return ops * threads;
     text_uint(block_option(b, "ops_total"), 0, &ops);
@@ -289,6 +422,9 @@ static bool gather_members(struct expansion *x, struct block *b)
         const char *skip = why_not(x, b, al);
         if (skip && s->level != LEVEL_COMMAND_LINE && !allocator_runs_in(al, k))
             continue;
+        if (!skip && b->machine && b->threads > b->machine->cores)
+            skip = arena_printf(x->arena, "the simulated machine %s has %u cores, and %" PRIu64 " threads are asked for",
+                                b->machine->name, b->machine->cores, b->threads);
         if (!skip && b->threads && b->threads < k->min_threads)
             skip = arena_printf(x->arena, "%s needs at least %" PRIu64 " threads", k->name, k->min_threads);
         b->member[b->members++] = (struct block_member){al, skip};
@@ -311,6 +447,10 @@ static void rough_cost(struct block *b, unsigned cpus)
 {
     uint64_t ops = total_ops(b, cpus), threads = b->threads ? b->threads : cpus;
     double parallel = threads < cpus ? (double)threads : (double)cpus;
+    if (b->machine) {
+        b->cost_ns = ROUGH_SIM_NS_PER_LAUNCH + (double)ops * ROUGH_SIM_NS_PER_OP;
+        return;
+    }
     b->cost_ns = ROUGH_NS_PER_LAUNCH + (double)ops / parallel * ROUGH_NS_PER_OP;
 }
 
@@ -324,6 +464,16 @@ static bool add_block(struct expansion *x, const size_t *at)
             const char *blank = strchr(value, ' ');
             key = arena_strndup(x->arena, value, (size_t)(blank - value));
             value = stable = blank + 1;
+        } else if (strcmp(key, "simulation") == 0) {
+            const char *blank = strchr(value, ' ');
+            const char *mode = arena_strndup(x->arena, value, (size_t)(blank - value));
+            add_option(x, &b, "sim_mode", mode, mode);
+            key = "sim_quantum";
+            value = stable = blank + 1;
+        } else if (strcmp(key, "machine") == 0 && is_simulated(x)) {
+            for (size_t m = 0; m < x->plan->machines; m++)
+                if (strcmp(x->plan->machine[m]->name, value) == 0)
+                    b.machine = x->plan->machine[m];
         } else if (strcmp(key, "size") == 0 && !kernel_param(x->kernel, "size")) {
             add_option(x, &b, "size_min", value, stable);
             add_option(x, &b, "size_max", value, stable);
@@ -467,11 +617,11 @@ static bool order_rows(struct arena *a, struct plan *p, struct fault *f)
     return check_unique(a, p, f);
 }
 
-bool plan_make(struct arena *a, const struct sweep *s, const struct kernels *kernels,
+bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s, const struct kernels *kernels,
                struct registry *registry, unsigned cpus, struct plan *p, struct fault *f)
 {
     *p = (struct plan){.sweep = s};
-    struct expansion x = {.arena = a, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
+    struct expansion x = {.arena = a, .paths = paths, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
     if (!scalar(&x, NULL, "seed", 1, &p->seed) || !scalar(&x, NULL, "reps", 1, &p->reps))
         return false;
     struct words names = sweep_kernels(a, s);

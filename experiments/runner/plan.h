@@ -13,6 +13,7 @@
 #include "fault.h"
 #include "kernels.h"
 #include "registry.h"
+#include "simmachine.h"
 #include "sweep.h"
 #include "text.h"
 
@@ -37,6 +38,7 @@ struct block {
     struct option_pair *option;
     size_t options;
     uint64_t timeout_s;
+    const struct simmachine *machine; /* that simulates it; NULL: this one runs it */
     uint64_t hash;  /* of sweep, kernel and options */
     double cost_ns; /* rough, for estimates */
     struct block_member {
@@ -62,15 +64,17 @@ struct plan {
     struct planned *row;
     size_t rows;
     struct words allocators; /* names of those that the plan needs */
+    struct simmachine **machine; /* to be simulated, each once */
+    size_t machines;
 };
 
 /* Expand. `named` are the allocators that the user named on the command line: rows of theirs that cannot be
  * are planned as skipped; of others they are left out. False with AK_USAGE. */
-bool plan_make(struct arena *, const struct sweep *, const struct kernels *, struct registry *, unsigned cpus,
-               struct plan *, struct fault *);
+bool plan_make(struct arena *, const struct paths *, const struct sweep *, const struct kernels *, struct registry *,
+               unsigned cpus, struct plan *, struct fault *);
 /* An option's value as recorded, or "" where the block has none of that key. */
 const char *block_option(const struct block *, const char *key);
-/* All of them as arguments of the kernel: --key value. */
+/* All that the kernel takes as its arguments, --key value: not those that say how it is simulated. */
 void block_arguments(struct arena *, const struct block *, struct words *argv);
 /* The options that plan_csv wrote in one field, split again. False where they are none. */
 bool plan_options(struct arena *, const char *text, struct option_pair **, size_t *count);

@@ -1,5 +1,6 @@
 #include "result.h"
 #include "csv.h"
+#include "trust.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -45,10 +46,16 @@ void result_begin(struct arena *a, const struct run_facts *run, const struct pla
     put(r, "kernel", b->kernel->name);
     put(r, "variant", b->variant);
     put(r, "allocator", b->member[p->member].allocator->name);
-    put_number(a, r, "cpus", run->cpus);
+    unsigned cpus = b->machine ? b->machine->cores : run->cpus;
+    put_number(a, r, "cpus", cpus);
     if (b->threads) {
         put_number(a, r, "threads", b->threads);
-        put(r, "oversubscribed", b->threads > run->cpus ? "1" : "0");
+        put(r, "oversubscribed", b->threads > cpus ? "1" : "0");
+    }
+    if (b->machine) {
+        put(r, "sim_mode", block_option(b, "sim_mode"));
+        put(r, "sim_quantum", block_option(b, "sim_quantum"));
+        put(r, "sim_retries", "0");
     }
     put(r, "numa_policy", block_option(b, "numa"));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -152,6 +159,8 @@ static bool agrees(const struct planned *p, const struct column *c, const char *
     bool from_file = strncmp(block_option(p->block, "size_dist"), "file:", 5) == 0;
     if (from_file && strncmp(c->name, "size_", 5) == 0)
         return true; /* the table tells */
+    if (p->block->machine && strcmp(c->name, "cpus") == 0)
+        return false; /* the kernel did not see the simulated machine */
     return strcmp(c->name, "machine_id") == 0 ||
            (!p->block->threads && strcmp(c->name, "ops_per_thread") == 0) ||
            (strcmp(c->name, "size_max") == 0 && strcmp(block_option(p->block, "size_dist"), "fixed") == 0) ||
@@ -302,6 +311,8 @@ static bool take_metrics(struct arena *a, struct result *r, const char *row_id, 
             text_field(a, b, value);
         text_field(a, b, json_object_get(metric, "reason"));
         csv_end_row(b);
+        if (strcmp(json_string_value(json_object_get(metric, "name")), RESULT_STIRRED) == 0)
+            r->stirred = number;
     }
     return true;
 }
@@ -338,6 +349,43 @@ static void add_launch_metrics(struct result *r, const char *row_id, const struc
     buffer_addf(b, "%s," RESULT_LAST_METRIC ",bytes,%" PRIu64 ",\n", row_id, o->maxrss_bytes);
 }
 
+/* ---- simulated rows ---- */
+
+/* Which machine it was: a parameter of the row, like a kernel's. */
+static void add_machine_metrics(struct arena *a, struct result *r, const struct planned *p)
+{
+    struct buffer *b = &r->side[SIDE_METRICS];
+    const struct simmachine *m = p->block->machine;
+    buffer_addf(b, "%s,param.machine,,", p->row_id);
+    csv_field(b, m->name);
+    buffer_addf(b, "\n%s,sim_machine,,", p->row_id);
+    csv_field(b, text_clean(a, m->words));
+    buffer_addf(b, "\n");
+}
+
+/* What may not be trusted in this mode is not there. */
+static void drop_untrusted(struct result *r, const struct planned *p)
+{
+    struct buffer *b = &r->side[SIDE_METRICS];
+    for (const struct trust_metric *m = trust_metrics; m->name; m++) {
+        int at = column_find(m->name);
+        if (trust_in(m, block_option(p->block, "sim_mode")) != TRUST_NONE || at < 0 || !r->value[at])
+            continue;
+        r->value[at] = NULL;
+        buffer_addf(b, "%s,%s,,,", p->row_id, m->name);
+        csv_field(b, m->why);
+        csv_end_row(b);
+    }
+}
+
+void result_simulated(struct arena *a, struct result *r, unsigned retries)
+{
+    put_number(a, r, "sim_retries", retries);
+    if (r->status == STATUS_OK && r->stirred > 0)
+        r->detail = arena_printf(a, "counts may differ from run to run: %.0f times the order of threads could not be kept",
+                                 r->stirred);
+}
+
 /* ---- the outcome ---- */
 
 static bool has_pass(const struct planned *p, const char *pass)
@@ -361,6 +409,10 @@ static void take_ok(struct arena *a, struct result *r, const struct planned *p, 
         !take_metrics(a, r, p->row_id, json_object_get(json, "metrics")) ||
         !take_matrix(a, r, p->row_id, json_object_get(json, "matrix")))
         return;
+    if (p->block->machine) {
+        add_machine_metrics(a, r, p);
+        drop_untrusted(r, p);
+    }
     add_launch_metrics(r, p->row_id, o);
     r->status = STATUS_OK;
     r->detail = "";

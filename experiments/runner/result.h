@@ -13,12 +13,15 @@
 
 /* The metric that the runner adds to an ok row after all others. */
 #define RESULT_LAST_METRIC "launch_maxrss_bytes"
+/* The metric by which a simulated kernel says that its threads' order could not be kept. */
+#define RESULT_STIRRED "sim_stirred"
 
 struct result {
     const char *value[COLUMNS_MAX]; /* by column; NULL: empty */
     enum status status;
     const char *detail;
     struct buffer side[SIDES]; /* complete CSV lines */
+    double stirred;            /* of an ok row that was simulated: times that its threads' order could not be kept */
 };
 
 /* What all rows of a run share. */
@@ -37,6 +40,8 @@ void result_fail(struct arena *, struct result *, enum status, const char *forma
  * meanwhile. */
 void result_take(struct arena *, struct result *, const struct planned *, const struct child_outcome *,
                  uint64_t oom_events);
+/* What the runner knows of a simulated row, tried again `retries` times: after result_take. */
+void result_simulated(struct arena *, struct result *, unsigned retries);
 /* The line of runs.csv. */
 void result_csv(const struct result *, struct buffer *);
 void result_free(struct result *);

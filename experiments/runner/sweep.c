@@ -1,7 +1,6 @@
 #include "sweep.h"
 #include "inifile.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,6 +35,9 @@ static const struct sweep_key runner_keys[] = {
     {"mem_idle_ms", KEY_NUMBER, false, 0, 0, 3600000, NULL},
     {"settle_ms", KEY_NUMBER, false, 0, 0, 3600000, NULL},
     {"counters", KEY_WORD, false, 0, 0, 0, "auto|papi|likwid|perf|sim|none"},
+    {"machine", KEY_NAMES, true, 0, 0, 0, NULL},
+    {"sim_mode", KEY_WORD, true, 0, 0, 0, "weave|timed"},
+    {"sim_quantum", KEY_NUMBER, true, 1000, 1, 1000000, NULL},
 };
 #define RUNNER_KEYS (sizeof runner_keys / sizeof *runner_keys)
 
@@ -67,33 +69,14 @@ bool setting_fault(struct fault *f, const struct setting *s, const char *format,
     va_end(args);
     if (s->file)
         return fault_at(f, s->file, s->line, "%s", what);
-    return fault_set(f, AK_USAGE, "--%.*s: %.900s", (int)(strcspn(s->key, " ")), s->key, what);
+    char option[64];
+    snprintf(option, sizeof option, "%.*s", (int)strcspn(s->key, " "), s->key);
+    for (char *c = option; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    return fault_set(f, AK_USAGE, "--%s: %.900s", option, what);
 }
 
 /* ---- finding files ---- */
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Names of the files in `folder` that end in `suffix`, without it, sorted. */
-static struct words names_in(struct arena *a, const char *folder, const char *suffix)
-{
-    struct words names = {0};
-    DIR *dir = opendir(folder);
-    if (!dir)
-        return names;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        size_t length = strlen(entry->d_name), tail = strlen(suffix);
-        if (entry->d_name[0] != '.' && length > tail && strcmp(entry->d_name + length - tail, suffix) == 0)
-            words_add(a, &names, arena_strndup(a, entry->d_name, length - tail));
-    }
-    closedir(dir);
-    if (names.count)
-        qsort(names.word, names.count, sizeof *names.word, by_text);
-    return names;
-}
 
 struct words sweep_names(struct arena *a, const struct paths *paths)
 {

@@ -166,6 +166,8 @@ static void check_options(struct verify *v, const struct csv_row *row, const str
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         expect(v, row, same[i].column, option_or_empty(option, options, same[i].key));
     check_sizes(v, row, option, options);
+    expect(v, row, "sim_mode", option_or_empty(option, options, "sim_mode"));
+    expect(v, row, "sim_quantum", option_or_empty(option, options, "sim_quantum"));
     const char *threads = option_value(option, options, "threads");
     const char *total = option_value(option, options, "ops_total");
     uint64_t each, count;

@@ -1,5 +1,6 @@
 #include "meta.h"
 #include "results.h"
+#include "trust.h"
 #include "verify.h"
 
 #include <inttypes.h>
@@ -206,13 +207,46 @@ static void check_counters(struct verify *v, const struct csv_row *row)
     if (number(row, "l3_miss", &miss) && number(row, "l3_access", &access) && access > 0 &&
         number(row, "l3_miss_ratio", &ratio) && fabs(ratio - miss / access) > 1e-5)
         violation(v, FILE_RUNS, row->line, "l3_miss_ratio %.6f, expected %.6f", ratio, miss / access);
-    if (strcmp(row_field(row, "counters"), "sim") == 0 &&
-        (*row_field(row, "wall_ns") || *row_field(row, "ops_per_s") || *row_field(row, "lat_mean_ns")))
+}
+
+static bool is_simulated(const struct csv_row *row)
+{
+    return strcmp(row_field(row, "counters"), "sim") == 0;
+}
+
+/* Columns of the simulator: there where it counted, and nowhere else; each level's accesses are misses of the one before. */
+static void check_simulation(struct verify *v, const struct csv_row *row)
+{
+    static const char *const ways[] = {"sim_mode", "sim_quantum", "sim_retries"};
+    static const char *const levels[] = {"l1d_access", "l1d_miss", "l3_access", "l3_miss"};
+    bool simulated = is_simulated(row);
+    double outer, inner, ops, cycles, per_op;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (simulated != (*row_field(row, ways[i]) != '\0'))
+            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row with counters '%s'", ways[i], row_field(row, ways[i]),
+                      row_field(row, "counters"));
+    for (size_t i = 0; i < column_count && !simulated; i++)
+        if (columns[i].role == ROLE_MEASURED && strncmp(columns[i].name, "sim_", 4) == 0 && *row->field[i])
+            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row that the simulator did not count", columns[i].name,
+                      row->field[i]);
+    if (!simulated)
+        return;
+    for (size_t i = 0; i + 1 < sizeof levels / sizeof *levels; i++)
+        if (number(row, levels[i], &outer) && number(row, levels[i + 1], &inner) && inner > outer)
+            violation(v, FILE_RUNS, row->line, "%s %.0f is above %s %.0f", levels[i + 1], inner, levels[i], outer);
+    if (number(row, "cycles", &cycles) && number(row, "ops", &ops) && number(row, "sim_cycles_per_op", &per_op) && ops > 0 &&
+        fabs(per_op - cycles / ops) > RATE_TOLERANCE * cycles / ops)
+        violation(v, FILE_RUNS, row->line, "sim_cycles_per_op %.3f, expected %.3f from cycles and ops", per_op, cycles / ops);
+    for (const struct trust_metric *m = trust_metrics; m->name; m++)
+        if (trust_in(m, row_field(row, "sim_mode")) == TRUST_NONE && *row_field(row, m->name))
+            violation(v, FILE_RUNS, row->line, "%s is '%s', but %s", m->name, row_field(row, m->name), m->why);
+    if (*row_field(row, "wall_ns") || *row_field(row, "ops_per_s") || *row_field(row, "lat_mean_ns"))
         violation(v, FILE_RUNS, row->line, "a time of the host in a row that the simulator counted");
 }
 
 /* Whether something says why a measured column is empty: a metric of its name; for counters counters_reason; for what
- * needs the resident size the reason for that one; for latencies the plan; for times of the host the simulator. */
+ * needs the resident size the reason for that one; for latencies the plan; for the simulator's columns that it did not
+ * count. */
 static bool why_empty(const struct csv_row *row, const struct row_sides *sides, size_t column)
 {
     const char *name = columns[column].name;
@@ -224,7 +258,7 @@ static bool why_empty(const struct csv_row *row, const struct row_sides *sides, 
         return sides->reason[column_find("rss_peak_bytes")];
     if (strncmp(name, "lat_", 4) == 0 && sides->no_latency && !sides->samples[0])
         return true;
-    return strcmp(row_field(row, "counters"), "sim") == 0 && strstr(name, "_ns");
+    return strncmp(name, "sim_", 4) == 0 && !is_simulated(row);
 }
 
 /* Empty means not measured, and says why; what is said not to be measured is empty. */
@@ -239,7 +273,7 @@ static void check_reasons(struct verify *v, const struct csv_row *row, const str
             violation(v, FILE_RUNS, row->line, "%s is '%s', but metrics.csv says why it was not measured",
                       columns[i].name, row->field[i]);
     }
-    if (*row_field(row, "status_detail"))
+    if (*row_field(row, "status_detail") && !is_simulated(row)) /* else: counts that may differ from run to run */
         violation(v, FILE_RUNS, row->line, "status ok with status_detail '%s', expected none",
                   row_field(row, "status_detail"));
 }
@@ -294,6 +328,7 @@ void verify_row(struct verify *v, size_t i)
     check_memory(v, row, sides);
     check_latency(v, row, sides);
     check_counters(v, row);
+    check_simulation(v, row);
     check_reasons(v, row, sides);
     check_provenance(v, row);
 }

@@ -117,7 +117,7 @@ static inline bool fixture_plan(struct fixture *x, const char *text, const char 
                                 struct plan *p)
 {
     return fixture_sweep(x, text, preset, s) &&
-           plan_make(&x->arena, s, &x->kernels, &x->registry, 4, p, &x->fault);
+           plan_make(&x->arena, &x->paths, s, &x->kernels, &x->registry, 4, p, &x->fault);
 }
 
 static inline void assert_has(const char *text, const char *part)

@@ -196,7 +196,7 @@ static void what_cannot_run(void **state)
     assert_int_equal(count(&p, "share", "floor"), 0); /* the registry keeps it out */
     assert_true(fixture_sweep(x, "kernel = churn, share\nallocators = aa\nthreads = 2\n", "smoke", &s));
     sweep_override(&x->arena, &s, "allocators", "floor");
-    assert_true(plan_make(&x->arena, &s, &x->kernels, &x->registry, 4, &p, &x->fault));
+    assert_true(plan_make(&x->arena, &x->paths, &s, &x->kernels, &x->registry, 4, &p, &x->fault));
     assert_int_equal(count(&p, "share", "floor"), 1); /* asked for by name: planned, with the reason */
     for (size_t i = 0; i < p.rows; i++)
         if (strcmp(p.row[i].block->kernel->name, "share") == 0)
