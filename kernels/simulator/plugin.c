@@ -3,14 +3,17 @@
  *
  *   qemu-x86_64 -plugin simulator.so,WORDS OF THE MACHINE,mode=weave,quantum=1000,seed=1 PROGRAM
  *
- * Words: those of machine.h; mode, weave or timed; quantum, accesses a turn (weave) or cycles of slack (timed); seed. A wrong
- * word ends QEMU before the program starts.
+ * Words: those of machine.h; mode, weave or timed; quantum, accesses a turn (weave) or cycles of slack (timed); seed;
+ * watch, the file of anatomy.h. A wrong word ends QEMU before the program starts.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "anatomy.h"
 #include "calls.h"
+#include "code.h"
 #include "pinned.h"
 #include "qemu_plugin.h"
 #include "timed.h"
@@ -78,7 +81,29 @@ static void timed_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t add
         timed_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
 }
 
+static qemu_plugin_mem_cb *access_hook(bool atomic)
+{
+    bool timed = mode == &timed_mode;
+    return atomic ? (timed ? timed_atomic : weave_atomic) : timed ? timed_plain : weave_plain;
+}
+
+/* Seen by the anatomy first, then as ever. */
+static void watched_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
+{
+    const struct anatomy_code *code = user;
+    bool atomic = anatomy_is_atomic(code);
+    uint8_t answer = info_answer(info);
+    anatomy_access(vcpu, code, atomic ? MODEL_ATOMIC : answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, address,
+                   1u << (answer & 7));
+    access_hook(atomic)(vcpu, info, address, NULL);
+}
+
 /* ---- instructions ---- */
+
+static void on_watched(unsigned vcpu, void *user)
+{
+    anatomy_execute(vcpu, user);
+}
 
 static void on_pause(unsigned vcpu, void *user)
 {
@@ -102,29 +127,6 @@ static void on_call_done(unsigned vcpu, void *user)
         mode->join(vcpu);
 }
 
-static bool is_prefix(uint8_t byte)
-{
-    return byte == 0x66 || byte == 0x67 || byte == 0xf2 || byte == 0xf3 || byte == 0x2e || byte == 0x3e ||
-           byte == 0x64 || byte == 0x65 || byte == 0x26 || byte == 0x36;
-}
-
-/* Locked, or an exchange with memory, which is so without a prefix. */
-static bool is_atomic(const uint8_t *code, size_t size)
-{
-    size_t i = 0;
-    for (; i < size && (is_prefix(code[i]) || code[i] == 0xf0); i++)
-        if (code[i] == 0xf0)
-            return true;
-    if (i < size && (code[i] & 0xf0) == 0x40) /* REX */
-        i++;
-    return i < size && (code[i] == 0x86 || code[i] == 0x87);
-}
-
-static bool is_pause(const uint8_t *code, size_t size)
-{
-    return size == 2 && code[0] == 0xf3 && code[1] == 0x90;
-}
-
 /* Whether the instruction before `address` is a system call, of which no byte is on another page. */
 static bool follows_call(uint64_t address)
 {
@@ -143,26 +145,40 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         const uint8_t *code = qemu_plugin_insn_data(insn);
         size_t size = qemu_plugin_insn_size(insn);
-        if (is_pause(code, size)) {
+        struct anatomy_code *watched = NULL;
+        if (anatomy_watches()) {
+            watched = anatomy_code(qemu_plugin_insn_vaddr(insn), code, size);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_watched, QEMU_PLUGIN_CB_NO_REGS, watched);
+        }
+        if (code_is_pause(code, size)) {
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, QEMU_PLUGIN_CB_NO_REGS, NULL);
             continue;
         }
-        bool atomic = is_atomic(code, size), timed = mode == &timed_mode;
-        if (atomic && timed)
+        bool atomic = code_is_atomic(code, size);
+        if (atomic && mode == &timed_mode)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_atomic_next, QEMU_PLUGIN_CB_NO_REGS, NULL);
         /* One hook for loads and stores: of two, QEMU 7.2 calls the second one for both. */
-        qemu_plugin_register_vcpu_mem_cb(insn, timed ? (atomic ? timed_atomic : timed_plain)
-                                                     : (atomic ? weave_atomic : weave_plain),
-                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, NULL);
+        qemu_plugin_register_vcpu_mem_cb(insn, watched ? watched_access : access_hook(atomic), QEMU_PLUGIN_CB_NO_REGS,
+                                         QEMU_PLUGIN_MEM_RW, watched);
     }
 }
 
 /* ---- system calls and threads ---- */
 
+static void anatomy_call(unsigned vcpu, uint64_t op, uint64_t argument)
+{
+    if (op == SIM_START || op == SIM_STOP)
+        anatomy_region(vcpu, op == SIM_START);
+    else if (op == SIM_PATH)
+        anatomy_answer((struct sim_path *)argument);
+}
+
 static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                     uint64_t e, uint64_t f, uint64_t g, uint64_t h)
 {
     (void)id, (void)g, (void)h;
+    if (number == SIM_CALL && anatomy_watches())
+        anatomy_call(vcpu, a, b);
     calls_before(vcpu, number, (uint64_t[6]){a, b, c, d, e, f});
 }
 
@@ -193,6 +209,7 @@ static void on_died(qemu_plugin_id_t id, unsigned vcpu)
 struct setting {
     struct machine machine;
     uint64_t quantum, seed;
+    const char *watch; /* NULL: nothing is watched */
 };
 
 static bool number_of(const char *text, uint64_t most, uint64_t *number)
@@ -216,6 +233,10 @@ static bool setting_word(struct setting *setting, const char *word, char why[MAC
     if (strncmp(word, "seed=", 5) == 0) {
         snprintf(why, MACHINE_WHY_MAX, "expected a number");
         return number_of(word + 5, UINT64_MAX, &setting->seed);
+    }
+    if (strncmp(word, "watch=", 6) == 0) {
+        setting->watch = word + 6;
+        return true;
     }
     return machine_set(&setting->machine, word, why);
 }
@@ -242,6 +263,10 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
     struct model *model = model_new(&setting.machine, why);
     if (model == NULL) {
         fprintf(stderr, "simulator: %s\n", why);
+        return 1;
+    }
+    if (setting.watch != NULL && !anatomy_open(setting.watch)) {
+        fprintf(stderr, "simulator: %s: %s\n", setting.watch, strerror(errno));
         return 1;
     }
     bool timed = mode == &timed_mode;

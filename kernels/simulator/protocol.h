@@ -8,6 +8,7 @@
  *   SIM_BEGIN                         from here on one core runs at a time, in an order that the seed decides
  *   SIM_START, SIM_STOP               the caller's timed region
  *   SIM_READ   struct sim_reading *   what the caller's regions came to
+ *   SIM_PATH   struct sim_path *      what calls that were marked by SIM_WATCH executed; untouched if none was watched
  *
  * Order of a run: HELLO, one thread started and joined (QEMU rebuilds its translations at the first one), BEGIN, then on
  * each worker START, STOP, READ.
@@ -20,7 +21,7 @@
 #define SIM_CALL    0x51A0
 #define SIM_VERSION 1
 
-enum sim_op { SIM_HELLO = 1, SIM_BEGIN, SIM_START, SIM_STOP, SIM_READ };
+enum sim_op { SIM_HELLO = 1, SIM_BEGIN, SIM_START, SIM_STOP, SIM_READ, SIM_PATH };
 
 struct sim_hello {
     uint32_t version; /* SIM_VERSION */
@@ -36,6 +37,29 @@ struct sim_reading {
     uint64_t first, last; /* timed: cycles at which the first region began and the last one ended, of one clock */
     uint32_t core;
     uint32_t stirred; /* times that an order could not be kept: counts may differ from run to run */
+};
+
+/* Marks the next call that the program makes as one to be watched (anatomy.h): an instruction that does nothing, with a
+ * number in it that the simulator sees when it translates it. */
+#define SIM_MARK_BASE 0x51A00000
+#if defined __x86_64__
+#define SIM_WATCH(watched) \
+    __asm__ volatile("nopl %c0(%%rax,%%rax,1)" ::"i"(SIM_MARK_BASE + (watched)) : "memory")
+#else
+#define SIM_WATCH(watched) ((void)(watched))
+#endif
+enum sim_watched { SIM_MALLOC = 1, SIM_FREE, SIM_WATCHED_MAX = SIM_FREE };
+
+/* The path that most calls took, from the first instruction of what was called to its return. */
+struct sim_path {
+    uint32_t watched; /* asked for: enum sim_watched */
+    uint32_t calls;   /* that were watched */
+    uint32_t taken;   /* of them took this path; 0: none was watched, and nothing below is filled in */
+    uint32_t paths;   /* different ones */
+    uint64_t executed; /* instructions of all calls */
+    uint32_t instructions, loads, stores, atomics, thread_locals, branches; /* of this path */
+    uint32_t lines, stack_lines; /* different lines that it touched, not on the stack and on it */
+    uint32_t code_lines;         /* different lines that its instructions are in */
 };
 
 #endif
