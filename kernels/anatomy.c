@@ -124,6 +124,7 @@ const struct kernel kernel = {
     .name = "anatomy",
     .what = "what a hot malloc and a hot free execute, call by call in the simulated machine",
     .params = params,
+    .watched = true,
     .sizes = SIZES_FIXED,
     .default_ops = 1000,
     .priv_bytes = sizeof(struct state),
