@@ -3,7 +3,7 @@
 # Everything planned about a launch except allocator, threads and repetition.
 CELL_COLUMNS <- c("kernel", "variant", "cpus", "placement", "numa_policy", "size_min", "size_max", "size_dist",
                   "work", "live_blocks", "lifetime_dist", "touch", "heap_state", "machine_id",
-                  "counters", "params")
+                  "counters", "sim_mode", "sim_quantum", "params")
 
 #' One text that tells cells apart, over the given columns.
 cell_key <- function(runs, columns) {

@@ -250,7 +250,7 @@ gap_row <- function(name, times, metadata, source) {
 #' alpha and C_lock apart, where counters allow it; otherwise why not.
 fit_coherence <- function(results) {
   rows <- fit_rows(whole_rows(results$runs))
-  counted <- rows[is.finite(rows$hitm_local) & !rows$counters %in% "sim", , drop = FALSE]
+  counted <- rows[is.finite(rows$hitm_local), , drop = FALSE]
   nodes <- node_count(results$meta)
   alpha_node <- if (is.na(nodes)) "not identifiable here: the number of NUMA nodes is not recorded"
                 else if (nodes <= 1) "not identifiable here: one NUMA node"

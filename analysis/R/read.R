@@ -1,6 +1,9 @@
 # Reading results folders: columns by name, missing ones refused, unknown ones reported, failed rows
 # kept apart from numbers.
 
+# Columns that folders made before there was a simulated machine do not have.
+LATE_COLUMNS <- "sim_"
+
 #' Read one CSV of a results folder.
 #' @param file path
 #' @param columns data.frame column, type of the contract
@@ -11,6 +14,8 @@ read_results_csv <- function(file, columns, select = columns$column) {
   if (is.na(size) || size == 0) usage_error(file, ": empty file; a header was expected")
   header <- scan(file, "", sep = ",", quote = "\"", nlines = 1, quiet = TRUE)
   missing <- setdiff(columns$column, header)
+  late <- missing[startsWith(missing, LATE_COLUMNS)]
+  missing <- setdiff(missing, late)
   if (length(missing) > 0) {
     usage_error(file, ": missing column", if (length(missing) > 1) "s", ": ", paste(missing, collapse = ", "))
   }
@@ -33,7 +38,10 @@ read_results_csv <- function(file, columns, select = columns$column) {
     }
     data[[name]] <- number
   }
-  data
+  number <- columns$type[match(late, columns$column)] %in% c("integer", "decimal")
+  data[late] <- rep(list(NA_character_), length(late))
+  data[late[number]] <- rep(list(NA_real_), sum(number))
+  data[intersect(names(data), select)]
 }
 
 #' The complete lines of a file whose last line was cut off while it was written; NULL if none was.
@@ -75,7 +83,8 @@ read_side <- function(folder, name, contract, row_ids) {
 #' Histograms are read on demand by read_hist: they are by far the largest file.
 #' @param root folder with one sub-folder a sweep
 #' @param contract from read_contract
-#' @return list: runs (all rows; `folder` and `key` added; kernel parameters as one text `params`),
+#' @return list: runs (all rows that this machine ran; `folder` and `key` added; kernel parameters as one text
+#'   `params`), simulated (likewise, those of the simulated machine: counts of another machine, and no times),
 #'   metrics, matrix (with `key`), meta (by folder), folders, contract
 read_results <- function(root, contract) {
   if (!dir.exists(root)) usage_error(root, ": no such folder")
@@ -96,9 +105,15 @@ read_results <- function(root, contract) {
   bind <- function(what) do.call(rbind, unname(lapply(parts, `[[`, what)))
   runs <- bind("runs")
   if (is.null(runs)) runs <- empty_runs(contract)
-  list(runs = derive(runs), metrics = bind("metrics"), matrix = bind("matrix"),
+  runs <- derive(runs)
+  simulated <- is_simulated(runs)
+  list(runs = runs[!simulated, , drop = FALSE], simulated = runs[simulated, , drop = FALSE],
+       metrics = bind("metrics"), matrix = bind("matrix"),
        meta = lapply(folders, read_meta), folders = folders, contract = contract)
 }
+
+#' TRUE for rows of the simulated machine, those that did not end well among them.
+is_simulated <- function(runs) runs$counters %in% "sim" | !is.na(runs$sim_mode)
 
 #' Refuse launches that lie in two folders: they would count twice.
 #' @param runs data.frames by folder

@@ -29,6 +29,30 @@ test_that("an unknown column is reported and the rest is read", {
   expect_equal(nrow(results$runs), 1)
 })
 
+test_that("rows of the simulated machine stand apart, those that did not end well too", {
+  dir <- local_folder()
+  timeless <- plain_row(counters = "sim", sim_mode = "weave", sim_quantum = 1000, sim_false_sharing = 7, wall_ns = "",
+                        ops_per_s = "", cpus = 64)
+  results <- read_rows(dir, list(plain_row(), timeless, plain_row(counters = "", sim_mode = "weave", status = "timeout")))
+  expect_equal(results$runs$cpus, 2)
+  expect_equal(results$simulated$status, c("ok", "timeout"))
+  expect_equal(results$simulated$sim_false_sharing, c(7, NA))
+  expect_true(all(is.na(results$simulated$ns_per_op[1])))
+})
+
+test_that("a folder from before there was a simulated machine is read", {
+  dir <- local_folder()
+  old <- contract
+  old[["runs.csv"]] <- old[["runs.csv"]][!startsWith(run_columns(), "sim_"), ]
+  row <- plain_row()
+  row$row_id <- "aa"
+  synthetic_write(file.path(dir, "s"), old, list(row))
+  results <- read_results(dir, contract)
+  expect_equal(nrow(results$runs), 1)
+  expect_true(is.numeric(results$runs$sim_false_sharing))
+  expect_equal(nrow(results$simulated), 0)
+})
+
 test_that("columns are found by name, not by place", {
   dir <- local_folder()
   rows <- list(plain_row())
