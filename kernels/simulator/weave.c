@@ -20,8 +20,10 @@ struct weave_log weave_log[TURNS_MAX];
 
 static struct {
     struct mode_setting setting;
-    unsigned end; /* threads from here on were never there */
-    bool alone;   /* the model has no thread: in a child of fork, or where none could be started */
+    unsigned end;    /* threads from here on were never there */
+    uint32_t length; /* of the turns of this round, in entries */
+    uint64_t random; /* state of the generator */
+    bool alone;      /* the model has no thread: in a child of fork, or where none could be started */
 } weave;
 
 /* What is left of a log that is being played. */
@@ -41,6 +43,7 @@ enum { JOB_DONE, JOB_GIVEN };
 void weave_init(const struct mode_setting *setting)
 {
     weave.setting = *setting;
+    weave.random = (setting->seed + 1) * 0x9e3779b97f4a7c15 | 1;
 }
 
 /* ---- play ---- */
@@ -64,28 +67,43 @@ static uint64_t *play_other(struct weave_log *log, uint64_t *entry)
     return entry + 1;
 }
 
-static uint64_t *play_one(struct weave_log *log, uint64_t *entry)
+/* An instruction that changes a word in memory loads and stores it: nobody comes between. */
+static bool is_change(const uint64_t *entry)
 {
-    uint64_t kind = *entry >> ENTRY_KIND_AT;
-    if (__builtin_expect(kind > ENTRY_ATOMIC, 0))
-        return play_other(log, entry);
-    model_access(weave.setting.model, log->core, *entry & ENTRY_ADDRESS, 1u << (*entry >> ENTRY_SHIFT_AT & 7),
-                 (enum model_kind)kind);
-    return entry + 1;
+    return entry[1] - entry[0] == (uint64_t)(ENTRY_STORE - ENTRY_LOAD) << ENTRY_KIND_AT;
 }
 
-/* One entry of each log in turn. */
+static void play_access(struct weave_log *log, uint64_t entry)
+{
+    model_access(weave.setting.model, log->core, entry & ENTRY_ADDRESS, 1u << (entry >> ENTRY_SHIFT_AT & 7),
+                 (enum model_kind)(entry >> ENTRY_KIND_AT));
+}
+
+static void play_one(struct cursor *cursor)
+{
+    uint64_t *entry = cursor->at;
+    if (__builtin_expect(*entry >> ENTRY_KIND_AT > ENTRY_ATOMIC, 0)) {
+        cursor->at = play_other(cursor->log, entry);
+        return;
+    }
+    play_access(cursor->log, *entry);
+    if (is_change(entry) && entry + 1 < cursor->end)
+        play_access(cursor->log, *++entry);
+    cursor->at = entry + 1;
+}
+
+/* One access of each log in turn. */
 static void play(struct cursor *cursor, unsigned n)
 {
     while (n > 0) {
         unsigned left = 0;
         for (unsigned i = 0; i < n; i++) {
-            uint64_t *at = play_one(cursor[i].log, cursor[i].at);
-            if (at == cursor[i].end)
+            play_one(&cursor[i]);
+            if (cursor[i].at == cursor[i].end)
                 continue;
             if (left != i)
                 cursor[left] = cursor[i];
-            cursor[left++].at = at;
+            left++;
         }
         n = left;
     }
@@ -146,6 +164,27 @@ static void job_start(unsigned cpu)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* ---- rounds ---- */
+
+/* xorshift64* (S. Vigna, An experimental exploration of Marsaglia's xorshift generators, 2016). */
+static uint64_t random_next(void)
+{
+    uint64_t x = weave.random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    weave.random = x;
+    return x * 0x2545f4914f6cdd1d;
+}
+
+/* Half the quantum to one and a half: turns of one length would run in step with loops of the program. Those of a round are
+ * of one length, so that all of a log meets the others. */
+static void round_start(void)
+{
+    uint32_t quantum = weave.setting.quantum;
+    weave.length = quantum - quantum / 2 + (uint32_t)(random_next() % (quantum + 1));
+}
+
 /* A round is over: the logs of all threads go to the model, and are empty. */
 static void round_over(void)
 {
@@ -157,7 +196,9 @@ static void round_over(void)
         if (log->count == 0)
             continue;
         uint64_t *entry = log->entry;
-        job.cursor[job.n++] = (struct cursor){log, entry, entry + log->count};
+        unsigned place = (unsigned)(random_next() % (job.n + 1)); /* the order of the logs is random, too */
+        job.cursor[job.n++] = job.cursor[place];
+        job.cursor[place] = (struct cursor){log, entry, entry + log->count};
         log->entry = log->other;
         log->other = entry;
         log->count = 0;
@@ -166,34 +207,15 @@ static void round_over(void)
         play(job.cursor, job.n);
     else if (job.n > 0)
         job_pass(JOB_GIVEN);
+    round_start();
 }
 
 /* ---- turns ---- */
 
-/* xorshift64* (S. Vigna, An experimental exploration of Marsaglia's xorshift generators, 2016). */
-static uint64_t random_next(uint64_t *state)
-{
-    uint64_t x = *state;
-    x ^= x >> 12;
-    x ^= x << 25;
-    x ^= x >> 27;
-    *state = x;
-    return x * 0x2545f4914f6cdd1d;
-}
-
-static void log_reseed(unsigned thread)
-{
-    uint64_t mixed = (weave.setting.seed + thread + 1) * 0x9e3779b97f4a7c15;
-    weave_log[thread].random = (mixed ^ mixed >> 31) | 1;
-}
-
-/* Half the quantum to one and a half. */
 static void turn_start(unsigned thread)
 {
-    struct weave_log *log = &weave_log[thread];
-    uint32_t quantum = weave.setting.quantum;
-    log->limit = quantum - quantum / 2 + (uint32_t)(random_next(&log->random) % (quantum + 1));
-    log->start = *weave.setting.instructions;
+    weave_log[thread].limit = weave.length;
+    weave_log[thread].start = *weave.setting.instructions;
 }
 
 static void turn_end(unsigned thread)
@@ -226,7 +248,6 @@ static void weave_born(unsigned thread, unsigned core)
         weave.end = thread + 1;
     log->counting = false;
     log->instructions = 0;
-    log_reseed(thread);
     weave_put(log, ENTRY_MOVE, 0, core);
     turns_add(thread, turns_now());
 }
@@ -234,6 +255,7 @@ static void weave_born(unsigned thread, unsigned core)
 static void weave_begin(unsigned thread, unsigned cpu)
 {
     job_start(cpu);
+    round_start();
     weave_born(thread, 0);
     turns_begin(thread, round_over);
     turn_start(thread);
@@ -316,8 +338,6 @@ static void weave_region(unsigned thread, bool start)
 {
     turn_end(thread);
     weave_log[thread].counting = start;
-    if (start)
-        log_reseed(thread);
     weave_put(log_with_room(thread), start ? ENTRY_START : ENTRY_STOP, 0, 0);
 }
 

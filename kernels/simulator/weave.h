@@ -1,13 +1,12 @@
 /*
  * weave.h - the mode that is fast: what each thread did in its turn is logged, and the logs are woven into one order.
  *
- * Threads run one after another, for about `quantum` accesses each, and log what they do. When all had their turn, which
- * is a round, the logs are played to the model side by side, one access of each in turn, as if the threads had run at
- * once. So two threads that write to one line meet there at every access, and not only when a turn ends. The
+ * Threads run one after another, each for a turn of about `quantum` accesses, and log what they do. When all had their
+ * turn, which is a round, the logs are played to the model side by side, one access of each in turn, as if the threads
+ * had run at once. So two threads that write to one line meet there at every access, and not only when a turn ends. The
  * model has a thread of its own, which plays one round while the program runs the next.
  *
- * The clock of turns.h counts rounds. How long a turn is, is random, since turns of one length run in step with loops of
- * the program; the generator of each thread starts anew with its timed region.
+ * The clock of turns.h counts rounds. The seed decides how long the turns of a round are, and which log is first.
  *
  * What this cannot show: a lock that is taken and let go within a turn is never contended.
  */
@@ -37,7 +36,6 @@ struct weave_log {
     uint32_t count;
     uint32_t limit;  /* the turn ends when `count` reaches it */
     uint64_t *other; /* a second buffer: one is filled while the other one is played */
-    uint64_t random; /* state of the generator of turn lengths */
     uint32_t core;   /* the model's: where the thread is, as of what has been played */
     bool counting;   /* the program's: in its timed region */
     uint64_t start, instructions; /* of the turn; those of the regions */

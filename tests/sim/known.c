@@ -1,0 +1,185 @@
+/*
+ * known.c - a program whose cache misses are known by arithmetic, for the simulated machine (kernels/simulator).
+ *
+ *   known atomic THREADS ROUNDS STRIDE   all threads add to one word, by a locked instruction
+ *   known line   THREADS ROUNDS STRIDE   each adds to its own word of one line (more than 8 threads: of two, and so on)
+ *   known padded THREADS ROUNDS STRIDE   each adds to a line of its own
+ *   known scan   BYTES PASSES            one thread reads a word of each line, PASSES times after a first pass
+ *   known lock   THREADS ROUNDS STRIDE   a spin lock is taken, held for HOLD instructions and more, and let go
+ *
+ * Thread i runs on core i * STRIDE. Prints what the machine counted, a line an event, sums over the threads; and for
+ * `lock` what one thread does alone in its critical section can be had with THREADS 1.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../kernels/simulator/protocol.h"
+
+enum { THREADS_MAX = MACHINE_CORES_MAX, LINE = 64, WORDS = LINE / sizeof(uint64_t), HOLD = 500, THINK = 100 };
+
+static const char *mode;
+static unsigned long threads, rounds, stride;
+static pthread_barrier_t together;
+static struct sim_reading reading[THREADS_MAX];
+
+static struct {
+    alignas(LINE) _Atomic uint64_t shared;
+    alignas(LINE) _Atomic uint32_t lock;
+    alignas(LINE) volatile uint64_t packed[THREADS_MAX];
+    struct {
+        alignas(LINE) volatile uint64_t own;
+    } padded[THREADS_MAX];
+} words;
+
+static void spin(unsigned instructions)
+{
+    for (unsigned i = 0; i < instructions / 2; i++)
+        __asm__ volatile("");
+}
+
+static void add_atomic(unsigned long me)
+{
+    (void)me;
+    for (unsigned long i = 0; i < rounds; i++)
+        atomic_fetch_add(&words.shared, 1);
+}
+
+static void add_line(unsigned long me)
+{
+    for (unsigned long i = 0; i < rounds; i++)
+        words.packed[me]++;
+}
+
+static void add_padded(unsigned long me)
+{
+    for (unsigned long i = 0; i < rounds; i++)
+        words.padded[me].own++;
+}
+
+static void take_lock(unsigned long me)
+{
+    (void)me;
+    for (unsigned long i = 0; i < rounds; i++) {
+        while (atomic_exchange_explicit(&words.lock, 1, memory_order_acquire) != 0)
+            while (atomic_load_explicit(&words.lock, memory_order_relaxed) != 0)
+                __builtin_ia32_pause();
+        spin(HOLD);
+        atomic_store_explicit(&words.lock, 0, memory_order_release);
+        spin(THINK);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*body)(unsigned long me);
+} bodies[] = {{"atomic", add_atomic}, {"line", add_line}, {"padded", add_padded}, {"lock", take_lock}};
+
+static void body_run(unsigned long me)
+{
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        if (strcmp(bodies[i].name, mode) == 0)
+            bodies[i].body(me);
+}
+
+static void *thread_main(void *number)
+{
+    unsigned long me = (uintptr_t)number, core = me * stride;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(core, &set);
+    sched_setaffinity(0, sizeof set, &set); /* refused by the host, seen by the machine */
+    pthread_barrier_wait(&together);
+    syscall(SIM_CALL, SIM_START);
+    body_run(me);
+    syscall(SIM_CALL, SIM_STOP);
+    pthread_barrier_wait(&together);
+    syscall(SIM_CALL, SIM_READ, &reading[me]);
+    return NULL;
+}
+
+static void *first_thread(void *nothing)
+{
+    return nothing;
+}
+
+static void run_scan(void)
+{
+    unsigned long bytes = threads, passes = rounds;
+    const volatile char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        exit(1);
+    for (unsigned long pass = 0; pass <= passes; pass++) {
+        if (pass == 1)
+            syscall(SIM_CALL, SIM_START);
+        for (unsigned long i = 0; i < bytes; i += LINE)
+            (void)at[i];
+    }
+    syscall(SIM_CALL, SIM_STOP);
+    syscall(SIM_CALL, SIM_READ, &reading[0]);
+}
+
+static void run_threads(void)
+{
+    pthread_t thread[THREADS_MAX];
+    pthread_barrier_init(&together, NULL, (unsigned)threads);
+    for (unsigned long i = 0; i < threads; i++)
+        if (pthread_create(&thread[i], NULL, thread_main, (void *)i) != 0)
+            exit(1);
+    for (unsigned long i = 0; i < threads; i++)
+        pthread_join(thread[i], NULL);
+}
+
+#define PRINT(name, value)                                                                                            \
+    do {                                                                                                              \
+        uint64_t sum = 0;                                                                                             \
+        for (size_t i = 0; i < THREADS_MAX; i++)                                                                      \
+            sum += reading[i].value;                                                                                  \
+        printf("%s %llu\n", name, (unsigned long long)sum);                                                           \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    struct sim_hello hello = {0};
+    pthread_t first;
+    if (argc < 4)
+        return 2;
+    mode = argv[1];
+    threads = strtoul(argv[2], NULL, 10);
+    rounds = strtoul(argv[3], NULL, 10);
+    stride = argc > 4 ? strtoul(argv[4], NULL, 10) : 1;
+    syscall(SIM_CALL, SIM_HELLO, &hello);
+    if (hello.version != SIM_VERSION)
+        return 3;
+    if (pthread_create(&first, NULL, first_thread, NULL) != 0 || pthread_join(first, NULL) != 0)
+        return 1;
+    syscall(SIM_CALL, SIM_BEGIN);
+    if (strcmp(mode, "scan") == 0)
+        run_scan();
+    else if (threads > THREADS_MAX)
+        return 2;
+    else
+        run_threads();
+    PRINT("loads", model.loads);
+    PRINT("stores", model.stores);
+    PRINT("atomics", model.atomics);
+    PRINT("l1_miss", model.l1_miss);
+    PRINT("l2_miss", model.l2_miss);
+    PRINT("l3_miss", model.l3_miss);
+    PRINT("hitm_local", model.hitm_local);
+    PRINT("hitm_remote", model.hitm_remote);
+    PRINT("true_sharing", model.true_sharing);
+    PRINT("false_sharing", model.false_sharing);
+    PRINT("cross_node", model.cross_node);
+    PRINT("instructions", instructions);
+    PRINT("cycles", cycles);
+    PRINT("stirred", stirred);
+    return 0;
+}
