@@ -55,9 +55,8 @@ static char **padded(struct arena *a, char **env, const char *const *argv, const
     return (char **)(uintptr_t)all.word;
 }
 
-/* What to start. False with `why` where it cannot be said. */
-static bool make_request(struct arena *a, const struct simulator *sim, const struct planned *p,
-                         struct child_request *request, const char **why)
+bool launch_request(struct arena *a, const struct simulator *sim, const struct planned *p,
+                    struct child_request *request, const char **why)
 {
     const struct allocator *al = p->block->member[p->member].allocator;
     const char *const *argv = arguments(a, p);
@@ -88,7 +87,7 @@ const char **launch_command(struct arena *a, const struct simulator *sim, const 
 {
     struct child_request request;
     const char *why;
-    return make_request(a, sim, p, &request, &why) ? (const char **)(uintptr_t)request.argv : NULL;
+    return launch_request(a, sim, p, &request, &why) ? (const char **)(uintptr_t)request.argv : NULL;
 }
 
 /* Launch one row. False where it was stopped by the user (no row), or with a fault. */
@@ -98,7 +97,7 @@ static bool launch_once(struct arena *a, const struct paths *paths, const struct
     struct child_request request;
     struct child_outcome outcome;
     const char *why;
-    if (!make_request(a, sim, p, &request, &why)) {
+    if (!launch_request(a, sim, p, &request, &why)) {
         result_fail(a, r, STATUS_SKIPPED, "%s", why);
         return true;
     }

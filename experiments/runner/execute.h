@@ -4,6 +4,7 @@
 #ifndef AK_EXECUTE_H
 #define AK_EXECUTE_H
 
+#include "child.h"
 #include "fault.h"
 #include "places.h"
 #include "plan.h"
@@ -19,6 +20,9 @@ struct tally {
 /* Launch row after row. False with the fault where a row cannot be kept or nothing can be started. */
 bool execute_plan(const struct paths *, const struct simulator *, const struct plan *, const struct run_facts *,
                   struct results *, struct tally *, struct fault *);
+/* What to start for a row. False with `why` where it cannot be said. */
+bool launch_request(struct arena *, const struct simulator *, const struct planned *, struct child_request *,
+                    const char **why);
 /* The words that start a row, for people to read; NULL where it cannot be started. */
 const char **launch_command(struct arena *, const struct simulator *, const struct planned *);
 

@@ -13,6 +13,7 @@
 
 #define QEMU           "qemu-x86_64"
 #define QEMU_SUPPORTED "7.2"
+#define NO_FILE        "/dev/null"
 #define PERSONALITY    0xffffffffu /* asks, changes nothing */
 
 /* What a machine's ROOT holds; FILE is in the folder of its kind. */
@@ -226,9 +227,11 @@ const char **simulator_command(struct arena *a, const struct simulator *s, const
     words_add(a, &argv, "-seed");
     words_add(a, &argv, arena_printf(a, "%" PRIu64, p->seed));
     words_add(a, &argv, "-plugin");
-    words_add(a, &argv, arena_printf(a, "file=%s,%s,mode=%s,quantum=%s,seed=%" PRIu64, without_commas(a, s->plugin),
+    const char *watch = s->watch ? s->watch : NO_FILE;
+    words_add(a, &argv, arena_printf(a, "file=%s,%s,mode=%s,quantum=%s,seed=%" PRIu64 "%s%s", without_commas(a, s->plugin),
                                      b->machine->words, block_option(b, "sim_mode"), block_option(b, "sim_quantum"),
-                                     p->seed));
+                                     p->seed, b->kernel->watched ? ",watch=" : "",
+                                     b->kernel->watched ? without_commas(a, watch) : ""));
     if (!add_variable(a, &argv, arena_printf(a, "LD_PRELOAD=%s", preload), why))
         return NULL;
     for (; *env; env++)

@@ -2,7 +2,7 @@
  * simulator.h - how a kernel is started in the simulated machine:
  *
  *   qemu-x86_64 -L ROOT -seed N -plugin file=BUILD/lib/simulator.so,MACHINE,mode=MODE,quantum=Q,seed=N
- *               [-E NAME=VALUE] KERNEL ARGUMENTS
+ *               [,watch=FILE] [-E NAME=VALUE] KERNEL ARGUMENTS
  *
  * Of all that makes two starts differ the runner pins what it can: addresses are not random, the environment is the
  * kernels' own and padded to one size, N is the row's seed. ROOT stands for / wherever it holds the file that is opened: a
@@ -23,6 +23,7 @@ struct simulator {
     const char *why;     /* it cannot, and what would help */
     const char *qemu, *version, *plugin; /* "" where not found */
     char *roots; /* a folder with a ROOT for each machine, by name; NULL: none made */
+    const char *watch; /* file for what a marked call executes, of kernels that mark calls; NULL: none */
 };
 
 /* Look for its parts. */
