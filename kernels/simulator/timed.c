@@ -7,6 +7,7 @@
 /* A futex call that sleeps or wakes, in the kernel: about a microsecond each on the machines of the presets. */
 #define WAKE_NS 1000
 
+struct timed_stamp timed_stamp[TIMED_STAMPS];
 struct timed_thread timed_thread[TURNS_MAX];
 struct mode_setting timed_setting;
 

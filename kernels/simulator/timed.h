@@ -8,6 +8,10 @@
  *   - or for `slack` cycles at most
  * The smaller the slack, the closer the order is to that of the clocks, and the slower the simulation.
  *
+ * What a thread did ahead of the others, in the slack or before it met an instruction that orders it, they see too early.
+ * So each line remembers when it was last stored to, and who gets it from another core goes on from there: no data is
+ * read before it was written.
+ *
  * Waiting takes time: who is woken goes on at the time of who wakes it. So a lock is contended when others want it
  * while it is held, and a spin loop spins for as long as the lock's holder takes.
  */
@@ -28,6 +32,13 @@ struct timed_thread {
     uint64_t first, last;          /* clock at which the first region began, and the last one ended */
 };
 
+/* When a line was last stored to; a line that comes to the same place overwrites it. */
+#define TIMED_STAMPS (1 << 16)
+struct timed_stamp {
+    uint64_t line, clock;
+};
+
+extern struct timed_stamp timed_stamp[TIMED_STAMPS];
 extern struct timed_thread timed_thread[TURNS_MAX];
 extern struct mode_setting timed_setting;
 
@@ -37,6 +48,12 @@ void timed_turn_over(unsigned thread);
 static inline uint64_t timed_clock(const struct timed_thread *t)
 {
     return t->clock + (*timed_setting.instructions - t->counted);
+}
+
+static inline void timed_not_before(struct timed_thread *t, uint64_t clock)
+{
+    uint64_t now = timed_clock(t);
+    t->clock += now < clock ? clock - now : 0;
 }
 
 /* Before an atomic instruction. */
@@ -51,8 +68,14 @@ static inline void timed_access(unsigned thread, enum model_kind kind, unsigned 
     struct timed_thread *t = &timed_thread[thread];
     uint32_t latency = model_access(timed_setting.model, t->core, address, 1u << shift, kind);
     t->clock += latency - timed_setting.machine.l1.latency;
-    uint64_t clock = timed_clock(t);
     bool met = latency >= timed_setting.machine.cache_local; /* a hit of the L3 costs less */
+    uint64_t line = address / MACHINE_LINE;
+    struct timed_stamp *stamp = &timed_stamp[line % TIMED_STAMPS];
+    if (latency > timed_setting.machine.l1.latency && stamp->line == line)
+        timed_not_before(t, stamp->clock + latency);
+    uint64_t clock = timed_clock(t);
+    if (kind != MODEL_LOAD)
+        *stamp = (struct timed_stamp){line, clock};
     if (__builtin_expect(clock > t->limit && (met || clock - t->limit > timed_setting.quantum), 0))
         timed_turn_over(thread);
 }

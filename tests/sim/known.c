@@ -7,8 +7,8 @@
  *   known scan   BYTES PASSES            one thread reads a word of each line, PASSES times after a first pass
  *   known lock   THREADS ROUNDS STRIDE   a spin lock is taken, held for HOLD instructions and more, and let go
  *
- * Thread i runs on core i * STRIDE. Prints what the machine counted, a line an event, sums over the threads; and for
- * `lock` what one thread does alone in its critical section can be had with THREADS 1.
+ * Thread i runs on core i * STRIDE. Prints what the machine counted, a line an event, sums over the threads, and how many
+ * cycles the whole took.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -145,6 +145,19 @@ static void run_threads(void)
         printf("%s %llu\n", name, (unsigned long long)sum);                                                           \
     } while (0)
 
+/* From the first start of a region to the last end, in cycles: only the timed mode knows. */
+static void print_span(void)
+{
+    uint64_t first = UINT64_MAX, last = 0;
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        if (reading[i].last != 0) {
+            first = reading[i].first < first ? reading[i].first : first;
+            last = reading[i].last > last ? reading[i].last : last;
+        }
+    if (last != 0)
+        printf("span %llu\n", (unsigned long long)(last - first));
+}
+
 int main(int argc, char **argv)
 {
     struct sim_hello hello = {0};
@@ -181,5 +194,6 @@ int main(int argc, char **argv)
     PRINT("instructions", instructions);
     PRINT("cycles", cycles);
     PRINT("stirred", stirred);
+    print_span();
     return 0;
 }
