@@ -17,6 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef FAKE_NAME
+#define FAKE_NAME "fake"
+#endif
+
 static const char *spelling[COUNTER_EVENTS_MAX];
 static size_t events;
 
@@ -99,8 +103,8 @@ static void fake_read(unsigned thread, struct counter_reading *readings)
 
 extern const struct counter_backend counter_backend;
 const struct counter_backend counter_backend = {
-    .name = "fake",
-    .dialect = "fake",
+    .name = FAKE_NAME,
+    .dialect = FAKE_NAME,
     .available = fake_available,
     .prepare = fake_prepare,
     .open = fake_open,
