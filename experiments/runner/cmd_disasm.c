@@ -200,9 +200,10 @@ static bool dissect(struct suite *s, struct dissection *d, struct fault *f)
 static void print_head(const struct dissection *d)
 {
     uint64_t taken = (uint64_t)(d->fast_ratio * (double)d->calls + 0.5);
-    printf("%s %s (%s%s%s): a hot %s of %s bytes, heap %s\n", d->allocator->name, d->allocator->version, d->allocator->real,
-           *d->allocator->build_id ? ", build-id " : "", d->allocator->build_id, d->o.op,
-           block_option(d->plan.row[0].block, "size_min"), d->o.heap_state);
+    const struct allocator *al = d->allocator;
+    printf("%s%s%s (%s%s%s): a hot %s of %s bytes, heap %s\n", al->name, *al->version ? " " : "", al->version, al->real,
+           *al->build_id ? ", build-id " : "", al->build_id, d->o.op, block_option(d->plan.row[0].block, "size_min"),
+           d->o.heap_state);
     printf("%" PRIu64 " of %" PRIu64 " calls took this path, %" PRIu64 " %s seen:", taken, d->calls, d->paths,
            d->paths == 1 ? "path was" : "different ones were");
     for (size_t i = 0; i < FACTS; i++)
