@@ -68,11 +68,12 @@ static json_t *list_allocators(struct suite *s, struct fault *f)
         }
         const char *trouble = al->found ? al->trouble : al->reason;
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o}", "name", al->name,
-                            "label", al->label, "what", al->what, "colour", (json_int_t)al->colour,
-                            "required", (int)al->required, "frees", (int)al->frees, "found", (int)al->found,
-                            "version", al->version, "path", al->found ? al->real : "", "build_id",
-                            al->build_id, "trouble", trouble, "kernels", words_json(&al->kernels), "env", words_json(&al->env)));
+            list,
+            json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o}", "name", al->name,
+                      "label", al->label, "what", al->what, "colour", (json_int_t)al->colour, "required",
+                      (int)al->required, "frees", (int)al->frees, "found", (int)al->found, "version",
+                      al->version, "path", al->found ? al->real : "", "build_id", al->build_id, "trouble",
+                      trouble, "kernels", words_json(&al->kernels), "env", words_json(&al->env)));
     }
     return list;
 }
@@ -100,15 +101,16 @@ static json_t *trust_json(void)
 {
     json_t *list = json_array();
     for (const struct trust_metric *m = trust_metrics; m->name; m++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "weave", trust_words[m->weave],
-                                              "timed", trust_words[m->timed], "why", m->why));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "name", m->name, "weave",
+                                              trust_words[m->weave], "timed", trust_words[m->timed], "why",
+                                              m->why));
     return list;
 }
 
 static void take_backend(const char *name, const char *what, bool can, const char *why, void *user)
 {
-    json_t *backend =
-        json_pack("{s:s, s:s, s:b, s:s}", "name", name, "what", what, "can", (int)can, "trouble", can ? "" : why);
+    json_t *backend = json_pack("{s:s, s:s, s:b, s:s}", "name", name, "what", what, "can", (int)can,
+                                "trouble", can ? "" : why);
     if (strcmp(name, "sim") == 0)
         json_object_set_new(backend, "metrics", trust_json());
     json_array_append_new(user, backend);
@@ -133,8 +135,9 @@ static json_t *list_machines(struct suite *s, struct fault *f)
             json_decref(list);
             return NULL;
         }
-        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:s}", "name", m->name, "what", m->what, "cores",
-                                              (int)m->cores, "nodes", (int)m->nodes, "words", m->words));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:i, s:i, s:s}", "name", m->name, "what", m->what,
+                                        "cores", (int)m->cores, "nodes", (int)m->nodes, "words", m->words));
     }
     return list;
 }
@@ -162,7 +165,8 @@ static void print_trust(const json_t *metrics, int indent)
     {
         const char *why = json_string_value(json_object_get(m, "why"));
         printf("  %*s  %-18s %-8s %-8s", indent, "", json_string_value(json_object_get(m, "name")),
-               json_string_value(json_object_get(m, "weave")), json_string_value(json_object_get(m, "timed")));
+               json_string_value(json_object_get(m, "weave")),
+               json_string_value(json_object_get(m, "timed")));
         if (*why && !words_have(&reasons, why))
             words_add(&a, &reasons, why);
         for (r = 0; r < reasons.count && *why; r++)
@@ -234,8 +238,9 @@ static int cmd_list(int argc, char **argv)
     int left;
     bool good = command_options(&words, argc, argv, known, &left, &fault);
     if (good && left > 2)
-        good = fault_set(&fault, AK_USAGE,
-                         "list: more than one argument, expected kernels, allocators, sweeps, counters or machines");
+        good = fault_set(
+            &fault, AK_USAGE,
+            "list: more than one argument, expected kernels, allocators, sweeps, counters or machines");
     const char *only = good && left == 2 ? argv[1] : NULL;
     struct words names = {0};
     for (size_t i = 0; i < TOPICS; i++)

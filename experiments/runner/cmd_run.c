@@ -80,9 +80,13 @@ static bool name_allocators(struct suite *s, const char *text, const char **plai
 /* Options of the simulated machine without a row that is simulated are a mistake. */
 static bool check_simulation(const struct run_options *o, const struct plan *plan, struct fault *f)
 {
-    const char *option = o->machine ? "--machine" : o->sim_mode ? "--sim-mode" : o->sim_quantum ? "--sim-quantum" : NULL;
+    const char *option = o->machine       ? "--machine"
+                         : o->sim_mode    ? "--sim-mode"
+                         : o->sim_quantum ? "--sim-quantum"
+                                          : NULL;
     return !option || plan->machines ||
-           fault_set(f, AK_USAGE, "%s without a row that is simulated, expected --counters sim with it", option);
+           fault_set(f, AK_USAGE, "%s without a row that is simulated, expected --counters sim with it",
+                     option);
 }
 
 static bool make_plan(struct suite *s, struct run_options *o, struct sweep *sweep, struct plan *plan,
@@ -175,7 +179,8 @@ static void print_command(struct suite *s, const struct plan *plan)
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
     struct simulator simulator;
     size_t i = 0;
-    while (i < plan->rows && (!plan->row[i].block->machine || plan->row[i].block->member[plan->row[i].member].skip))
+    while (i < plan->rows &&
+           (!plan->row[i].block->machine || plan->row[i].block->member[plan->row[i].member].skip))
         i++;
     if (i == plan->rows)
         return;
@@ -214,7 +219,8 @@ static void print_plan(const struct plan *plan)
 
 /* Take the folder: a new run, or the rest of an old one. *meta is the caller's. */
 static bool take_folder(struct suite *s, const struct run_options *o, const struct simulator *simulator,
-                        const struct plan *plan, char **command, struct results *results, json_t **meta, struct fault *f)
+                        const struct plan *plan, char **command, struct results *results, json_t **meta,
+                        struct fault *f)
 {
     enum folder_state state = results_state(results->folder);
     if (state == FOLDER_FOREIGN)
@@ -337,9 +343,8 @@ static int cmd_run(int argc, char **argv)
     child_watch_interrupts();
     suite = (struct suite){0};
     bool good = read_options(&words, argc, argv, &o, &fault) && suite_open(&suite, o.registry, &fault) &&
-                make_plan(&suite, &o, &sweep, &plan, &fault) &&
-                plan_admit(&suite.paths, &plan, &fault) && find_allocators(&suite, &plan, &fault) &&
-                check_counters(&suite, &plan, &fault);
+                make_plan(&suite, &o, &sweep, &plan, &fault) && plan_admit(&suite.paths, &plan, &fault) &&
+                find_allocators(&suite, &plan, &fault) && check_counters(&suite, &plan, &fault);
     if (!good)
         code = fault_print(&fault);
     else if (o.dry_run) {
@@ -353,25 +358,28 @@ static int cmd_run(int argc, char **argv)
     return code;
 }
 
-AK_COMMAND(command_run, "run",
-           "SWEEP [--preset P] [--out DIR] [--allocators A,B,NAME=LIB] [--threads N,N] [--reps N] [--seed N] "
-           "[--counters C] [--machine M] [--sim-mode M] [--sim-quantum N] [--timeout S] [--registry FILE] [--resume] "
-           "[--dry-run]",
-           "run a sweep: every cell in its own process, in random order, one row each",
-           "  SWEEP             a name of `ak list sweeps`, or the path of a .sweep file\n"
-           "  --preset P        smoke, quick (default) or paper\n"
-           "  --out DIR         results folder; default results/SWEEP-PRESET-TIME here\n"
-           "  --allocators L    names of the registry, or NAME=LIBRARY for one of your own\n"
-           "  --threads L       thread counts, instead of the sweep's\n"
-           "  --reps N          repetitions: launches of each cell\n"
-           "  --seed N          of the order and of all random numbers\n"
-           "  --counters C      auto, papi, likwid, perf, sim or none\n"
-           "  --machine M       what --counters sim simulates: a name of `ak list machines` or a file; default: the\n"
-           "                    smallest with a core for each of the sweep's threads\n"
-           "  --sim-mode M      weave (default: fast; shared data) or timed (waiting takes simulated time)\n"
-           "  --sim-quantum N   accesses of a turn (weave; default 1000) or cycles of slack (timed; default 100)\n"
-           "  --timeout S       seconds that a launch may take\n"
-           "  --registry FILE   further allocators, in the format of allocators/registry.ini\n"
-           "  --resume          go on with the run in --out\n"
-           "  --dry-run         print the plan and an estimate, run nothing\n",
-           cmd_run);
+AK_COMMAND(
+    command_run, "run",
+    "SWEEP [--preset P] [--out DIR] [--allocators A,B,NAME=LIB] [--threads N,N] [--reps N] [--seed N] "
+    "[--counters C] [--machine M] [--sim-mode M] [--sim-quantum N] [--timeout S] [--registry FILE] "
+    "[--resume] "
+    "[--dry-run]",
+    "run a sweep: every cell in its own process, in random order, one row each",
+    "  SWEEP             a name of `ak list sweeps`, or the path of a .sweep file\n"
+    "  --preset P        smoke, quick (default) or paper\n"
+    "  --out DIR         results folder; default results/SWEEP-PRESET-TIME here\n"
+    "  --allocators L    names of the registry, or NAME=LIBRARY for one of your own\n"
+    "  --threads L       thread counts, instead of the sweep's\n"
+    "  --reps N          repetitions: launches of each cell\n"
+    "  --seed N          of the order and of all random numbers\n"
+    "  --counters C      auto, papi, likwid, perf, sim or none\n"
+    "  --machine M       what --counters sim simulates: a name of `ak list machines` or a file; default: "
+    "the\n"
+    "                    smallest with a core for each of the sweep's threads\n"
+    "  --sim-mode M      weave (default: fast; shared data) or timed (waiting takes simulated time)\n"
+    "  --sim-quantum N   accesses of a turn (weave; default 1000) or cycles of slack (timed; default 100)\n"
+    "  --timeout S       seconds that a launch may take\n"
+    "  --registry FILE   further allocators, in the format of allocators/registry.ini\n"
+    "  --resume          go on with the run in --out\n"
+    "  --dry-run         print the plan and an estimate, run nothing\n",
+    cmd_run);

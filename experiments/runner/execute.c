@@ -115,8 +115,8 @@ static bool launch_once(struct arena *a, const struct paths *paths, const struct
 
 /* A simulated row that could not keep its threads in order is tried again, and kept with a word where that does not
  * help. */
-static bool launch(struct arena *a, const struct paths *paths, const struct simulator *sim, const struct run_facts *facts,
-                   const struct planned *p, struct result *r, struct fault *f)
+static bool launch(struct arena *a, const struct paths *paths, const struct simulator *sim,
+                   const struct run_facts *facts, const struct planned *p, struct result *r, struct fault *f)
 {
     for (unsigned retries = 0;; retries++) {
         const char *started_at = time_stamp(a);
@@ -133,7 +133,8 @@ static bool launch(struct arena *a, const struct paths *paths, const struct simu
 }
 
 bool execute_plan(const struct paths *paths, const struct simulator *sim, const struct plan *plan,
-                  const struct run_facts *facts, struct results *results, struct tally *tally, struct fault *f)
+                  const struct run_facts *facts, struct results *results, struct tally *tally,
+                  struct fault *f)
 {
     struct progress progress;
     *tally = (struct tally){0};

@@ -18,8 +18,8 @@ struct tally {
 };
 
 /* Launch row after row. False with the fault where a row cannot be kept or nothing can be started. */
-bool execute_plan(const struct paths *, const struct simulator *, const struct plan *, const struct run_facts *,
-                  struct results *, struct tally *, struct fault *);
+bool execute_plan(const struct paths *, const struct simulator *, const struct plan *,
+                  const struct run_facts *, struct results *, struct tally *, struct fault *);
 /* What to start for a row. False with `why` where it cannot be said. */
 bool launch_request(struct arena *, const struct simulator *, const struct planned *, struct child_request *,
                     const char **why);

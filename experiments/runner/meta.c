@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define META_BYTES_MAX  ((size_t)16 << 20)
+#define META_BYTES_MAX ((size_t)16 << 20)
 
 char *time_stamp(struct arena *a)
 {
@@ -62,7 +62,8 @@ static json_t *tools(struct arena *a, const struct paths *paths)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *program = program_find(a, names[i]);
         const char *argv[] = {program, "--version", NULL};
-        json_object_set_new(list, names[i], text_or_null(program ? child_line(a, paths->launcher, argv) : NULL));
+        json_object_set_new(list, names[i],
+                            text_or_null(program ? child_line(a, paths->launcher, argv) : NULL));
     }
     return list;
 }
@@ -158,17 +159,19 @@ static json_t *simulator_meta(struct arena *a, const struct plan *plan, const st
     json_t *machines = json_array();
     for (size_t i = 0; i < plan->machines; i++) {
         const struct simmachine *m = plan->machine[i];
-        json_array_append_new(machines, json_pack("{s:s, s:o, s:s, s:s}", "name", m->name, "what", text_or_null(m->what),
-                                                  "path", text_clean(a, m->path), "words", m->words));
+        json_array_append_new(machines, json_pack("{s:s, s:o, s:s, s:s}", "name", m->name, "what",
+                                                  text_or_null(m->what), "path", text_clean(a, m->path),
+                                                  "words", m->words));
     }
     const char *id = elf_build_id(a, s->plugin, &why);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "qemu", text_clean(a, s->qemu), "qemu_version", s->version, "plugin",
-                     text_or_null(text_clean(a, s->plugin)), "plugin_build_id", text_or_null(id), "machines", machines);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "qemu", text_clean(a, s->qemu), "qemu_version", s->version,
+                     "plugin", text_or_null(text_clean(a, s->plugin)), "plugin_build_id", text_or_null(id),
+                     "machines", machines);
 }
 
 json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan *plan,
-                  const struct simulator *simulator, const struct registry *registry, const struct machine *machine, char **command,
-                  struct fault *f)
+                  const struct simulator *simulator, const struct registry *registry,
+                  const struct machine *machine, char **command, struct fault *f)
 {
     json_t *meta = json_object(), *allocators = json_array();
     struct words kept = {0};
@@ -315,25 +318,27 @@ static bool same_kernels(const json_t *meta, const struct plan *plan, struct fau
 }
 
 /* Another simulator or another machine counts other things. */
-static bool same_simulator(struct arena *a, const json_t *meta, const struct plan *plan, const struct simulator *s,
-                           struct fault *f)
+static bool same_simulator(struct arena *a, const json_t *meta, const struct plan *plan,
+                           const struct simulator *s, struct fault *f)
 {
     static const char *const builds[] = {"qemu_version", "plugin_build_id"};
     const json_t *then = json_object_get(meta, "simulator");
     json_t *now = simulator_meta(a, plan, s);
     bool same = true;
-    for (size_t i = 0; i < sizeof builds / sizeof *builds && same && json_is_object(then) && json_is_object(now); i++)
+    for (size_t i = 0;
+         i < sizeof builds / sizeof *builds && same && json_is_object(then) && json_is_object(now); i++)
         same = strcmp(meta_text(then, builds[i]), meta_text(now, builds[i])) == 0 ||
-               fault_set(f, AK_USAGE, "the simulator has %s '%s', the folder's run began with '%s'; begin a new run",
+               fault_set(f, AK_USAGE,
+                         "the simulator has %s '%s', the folder's run began with '%s'; begin a new run",
                          builds[i], meta_text(now, builds[i]), meta_text(then, builds[i]));
     size_t i;
     json_t *machine;
-    json_array_foreach(json_object_get(then, "machines"), i, machine)
-        for (size_t m = 0; m < plan->machines && same; m++)
-            same = strcmp(meta_text(machine, "name"), plan->machine[m]->name) != 0 ||
-                   strcmp(meta_text(machine, "words"), plan->machine[m]->words) == 0 ||
-                   fault_at(f, plan->machine[m]->path, 0,
-                            "the machine is not what it was when the folder's run began; begin a new run");
+    json_array_foreach(json_object_get(then, "machines"), i,
+                       machine) for (size_t m = 0; m < plan->machines && same; m++) same =
+        strcmp(meta_text(machine, "name"), plan->machine[m]->name) != 0 ||
+        strcmp(meta_text(machine, "words"), plan->machine[m]->words) == 0 ||
+        fault_at(f, plan->machine[m]->path, 0,
+                 "the machine is not what it was when the folder's run began; begin a new run");
     json_decref(now);
     return same;
 }

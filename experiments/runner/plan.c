@@ -232,7 +232,8 @@ static bool add_machine(struct expansion *x, const char *path, const struct simm
         return false;
     for (size_t i = 0; i < p->machines; i++)
         if (strcmp(p->machine[i]->name, read->name) == 0)
-            return fault_at(x->fault, path, 0, "a machine of the same name as %s, expected another", p->machine[i]->path);
+            return fault_at(x->fault, path, 0, "a machine of the same name as %s, expected another",
+                            p->machine[i]->path);
     p->machine = arena_grow(x->arena, p->machine, p->machines, sizeof *p->machine);
     p->machine[p->machines++] = read;
     return true;
@@ -271,7 +272,8 @@ static bool default_machine(struct expansion *x, const char **path)
             best = m->cores;
         }
     }
-    return *path || fault_set(x->fault, AK_ENVIRONMENT, "no machine to simulate in %s/machines", x->paths->experiments);
+    return *path || fault_set(x->fault, AK_ENVIRONMENT, "no machine to simulate in %s/machines",
+                              x->paths->experiments);
 }
 
 /* A machine as recorded is its name: the file's path is not the same on every host. */
@@ -292,8 +294,8 @@ static bool machine_axis(struct expansion *x)
         path = simmachine_locate(x->arena, x->paths, folder, asked.word[i]);
         struct words known = simmachine_names(x->arena, x->paths);
         if (!path)
-            return setting_fault(x->fault, s, "machine = '%s', neither a machine of the suite nor a file%s", asked.word[i],
-                                 nearest_hint(x->arena, asked.word[i], &known));
+            return setting_fault(x->fault, s, "machine = '%s', neither a machine of the suite nor a file%s",
+                                 asked.word[i], nearest_hint(x->arena, asked.word[i], &known));
         words_add(x->arena, &paths, path);
     }
     for (size_t i = 0; i < paths.count; i++) {
@@ -319,8 +321,9 @@ static bool mode_axis(struct expansion *x)
     for (size_t m = 0; m < modes.count; m++) {
         bool weave = strcmp(modes.word[m], "weave") == 0;
         if (!quantum)
-            words_add(x->arena, &both, arena_printf(x->arena, "%s %d", modes.word[m], weave ? SIM_QUANTUM_WEAVE
-                                                                                             : SIM_QUANTUM_TIMED));
+            words_add(x->arena, &both,
+                      arena_printf(x->arena, "%s %d", modes.word[m],
+                                   weave ? SIM_QUANTUM_WEAVE : SIM_QUANTUM_TIMED));
         for (size_t q = 0; q < quanta.count; q++)
             words_add(x->arena, &both, arena_printf(x->arena, "%s %s", modes.word[m], quanta.word[q]));
     }
@@ -423,10 +426,12 @@ static bool gather_members(struct expansion *x, struct block *b)
         if (skip && s->level != LEVEL_COMMAND_LINE && !allocator_runs_in(al, k))
             continue;
         if (!skip && b->machine && b->threads > b->machine->cores)
-            skip = arena_printf(x->arena, "the simulated machine %s has %u cores, and %" PRIu64 " threads are asked for",
-                                b->machine->name, b->machine->cores, b->threads);
+            skip = arena_printf(
+                x->arena, "the simulated machine %s has %u cores, and %" PRIu64 " threads are asked for",
+                b->machine->name, b->machine->cores, b->threads);
         if (!skip && b->machine && k->makes_threads)
-            skip = arena_printf(x->arena, "in the simulated machine the threads that %s makes are not counted", k->name);
+            skip = arena_printf(
+                x->arena, "in the simulated machine the threads that %s makes are not counted", k->name);
         if (!skip && b->threads && b->threads < k->min_threads)
             skip = arena_printf(x->arena, "%s needs at least %" PRIu64 " threads", k->name, k->min_threads);
         b->member[b->members++] = (struct block_member){al, skip};
@@ -619,11 +624,13 @@ static bool order_rows(struct arena *a, struct plan *p, struct fault *f)
     return check_unique(a, p, f);
 }
 
-bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s, const struct kernels *kernels,
-               struct registry *registry, unsigned cpus, struct plan *p, struct fault *f)
+bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s,
+               const struct kernels *kernels, struct registry *registry, unsigned cpus, struct plan *p,
+               struct fault *f)
 {
     *p = (struct plan){.sweep = s};
-    struct expansion x = {.arena = a, .paths = paths, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
+    struct expansion x = {
+        .arena = a, .paths = paths, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
     if (!scalar(&x, NULL, "seed", 1, &p->seed) || !scalar(&x, NULL, "reps", 1, &p->reps))
         return false;
     struct words names = sweep_kernels(a, s);

@@ -39,8 +39,8 @@ struct block {
     size_t options;
     uint64_t timeout_s;
     const struct simmachine *machine; /* that simulates it; NULL: this one runs it */
-    uint64_t hash;  /* of sweep, kernel and options */
-    double cost_ns; /* rough, for estimates */
+    uint64_t hash;                    /* of sweep, kernel and options */
+    double cost_ns;                   /* rough, for estimates */
     struct block_member {
         struct allocator *allocator;
         const char *skip; /* why it cannot run; NULL: it can */
@@ -63,15 +63,15 @@ struct plan {
     size_t blocks;
     struct planned *row;
     size_t rows;
-    struct words allocators; /* names of those that the plan needs */
+    struct words allocators;     /* names of those that the plan needs */
     struct simmachine **machine; /* to be simulated, each once */
     size_t machines;
 };
 
 /* Expand. `named` are the allocators that the user named on the command line: rows of theirs that cannot be
  * are planned as skipped; of others they are left out. False with AK_USAGE. */
-bool plan_make(struct arena *, const struct paths *, const struct sweep *, const struct kernels *, struct registry *,
-               unsigned cpus, struct plan *, struct fault *);
+bool plan_make(struct arena *, const struct paths *, const struct sweep *, const struct kernels *,
+               struct registry *, unsigned cpus, struct plan *, struct fault *);
 /* An option's value as recorded, or "" where the block has none of that key. */
 const char *block_option(const struct block *, const char *key);
 /* All that the kernel takes as its arguments, --key value: not those that say how it is simulated. */

@@ -382,8 +382,9 @@ void result_simulated(struct arena *a, struct result *r, unsigned retries)
 {
     put_number(a, r, "sim_retries", retries);
     if (r->status == STATUS_OK && r->stirred > 0)
-        r->detail = arena_printf(a, "counts may differ from run to run: %.0f times the order of threads could not be kept",
-                                 r->stirred);
+        r->detail = arena_printf(
+            a, "counts may differ from run to run: %.0f times the order of threads could not be kept",
+            r->stirred);
 }
 
 /* ---- the outcome ---- */

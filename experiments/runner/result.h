@@ -21,7 +21,7 @@ struct result {
     enum status status;
     const char *detail;
     struct buffer side[SIDES]; /* complete CSV lines */
-    double stirred;            /* of an ok row that was simulated: times that its threads' order could not be kept */
+    double stirred; /* of an ok row that was simulated: times that its threads' order could not be kept */
 };
 
 /* What all rows of a run share. */

@@ -43,7 +43,8 @@ struct words simmachine_names(struct arena *a, const struct paths *paths)
     return names_in(a, arena_printf(a, "%s/machines", paths->experiments), ".ini");
 }
 
-const char *simmachine_locate(struct arena *a, const struct paths *paths, const char *folder, const char *name)
+const char *simmachine_locate(struct arena *a, const struct paths *paths, const char *folder,
+                              const char *name)
 {
     struct words names = simmachine_names(a, paths);
     if (words_have(&names, name))
@@ -70,8 +71,8 @@ static bool check_names(const struct reading *r)
             words_add(r->arena, &sections, keys[k].section);
     for (size_t i = 0; i < file->sections; i++)
         if (!words_have(&sections, file->section[i].name))
-            return fault_at(r->fault, file->path, file->section[i].line, "section [%s]%s", file->section[i].name,
-                            nearest_hint(r->arena, file->section[i].name, &sections));
+            return fault_at(r->fault, file->path, file->section[i].line, "section [%s]%s",
+                            file->section[i].name, nearest_hint(r->arena, file->section[i].name, &sections));
     for (size_t i = 0; i < file->entries; i++) {
         const struct ini_entry *e = &file->entry[i];
         in = &(struct words){0};
@@ -83,7 +84,8 @@ static bool check_names(const struct reading *r)
             words_add(r->arena, in, "line");
         }
         if (!*e->section)
-            return fault_at(r->fault, file->path, e->line, "'%s' before any section, expected [machine] first", e->name);
+            return fault_at(r->fault, file->path, e->line,
+                            "'%s' before any section, expected [machine] first", e->name);
         if (!words_have(in, e->name))
             return fault_at(r->fault, file->path, e->line, "'%s' in [%s]%s", e->name, e->section,
                             nearest_hint(r->arena, e->name, in));
@@ -102,8 +104,8 @@ static bool take_number(const struct reading *r, size_t k, uint64_t *number)
                fault_at(r->fault, r->file->path, line, "no '%s' in [%s], expected %s = NUMBER", keys[k].key,
                         keys[k].section, keys[k].key);
     return text_uint(e->value, keys[k].size ? 1024 : 0, number) ||
-           fault_at(r->fault, r->file->path, e->line, "%s = '%s', expected a whole number%s", e->name, e->value,
-                    keys[k].size ? ", with K or M where wanted" : "");
+           fault_at(r->fault, r->file->path, e->line, "%s = '%s', expected a whole number%s", e->name,
+                    e->value, keys[k].size ? ", with K or M where wanted" : "");
 }
 
 /* One word of the text form, from key `k` on; *k moves on. */
@@ -125,7 +127,8 @@ static bool take_member(struct reading *r, size_t *k)
         for (size_t i = 0; i < 3 && !none; i++)
             if (!take_number(r, *k + i, &number[i]))
                 return false;
-        word = arena_printf(r->arena, "%s=%" PRIu64 ":%" PRIu64 ":%" PRIu64, section, number[0], number[1], number[2]);
+        word = arena_printf(r->arena, "%s=%" PRIu64 ":%" PRIu64 ":%" PRIu64, section, number[0], number[1],
+                            number[2]);
         *k += 3;
     }
     return machine_set(&r->machine, word, why) || fault_at(r->fault, r->file->path, line, "%s", why);
@@ -149,8 +152,9 @@ static bool check_line_size(const struct reading *r)
     const struct ini_entry *line = inifile_find(r->file, "machine", "line");
     uint64_t bytes = 0;
     return !line || (text_uint(line->value, 0, &bytes) && bytes == MACHINE_LINE) ||
-           fault_at(r->fault, r->file->path, line->line, "line = %s, expected %d: lines of another size are not modelled",
-                    line->value, MACHINE_LINE);
+           fault_at(r->fault, r->file->path, line->line,
+                    "line = %s, expected %d: lines of another size are not modelled", line->value,
+                    MACHINE_LINE);
 }
 
 static bool take_machine(struct reading *r)
@@ -182,18 +186,18 @@ struct simmachine *simmachine_read(struct arena *a, const char *path, struct fau
     const char *name = machine_name(a, path);
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c <= ' ' || strchr("\"',=", *c)) {
-            fault_at(f, path, 0, "the name holds '%c', expected a name without blanks, quotes, ',' or '='", *c);
+            fault_at(f, path, 0, "the name holds '%c', expected a name without blanks, quotes, ',' or '='",
+                     *c);
             return NULL;
         }
     const struct ini_entry *what = inifile_find(&file, "machine", "what");
     struct simmachine *m = arena_alloc(a, sizeof *m);
-    *m = (struct simmachine){
-        .name = name,
-        .path = file.path,
-        .what = what ? what->value : "",
-        .words = arena_strdup(a, words),
-        .nodes = r.machine.nodes,
-        .cores_per_node = r.machine.cores_per_node,
-        .cores = machine_cores(&r.machine)};
+    *m = (struct simmachine){.name = name,
+                             .path = file.path,
+                             .what = what ? what->value : "",
+                             .words = arena_strdup(a, words),
+                             .nodes = r.machine.nodes,
+                             .cores_per_node = r.machine.cores_per_node,
+                             .cores = machine_cores(&r.machine)};
     return m;
 }

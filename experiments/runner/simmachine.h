@@ -3,8 +3,8 @@
  *
  *   [machine]           what (one line), nodes, cores_per_node, mhz, line (64, which is all there is)
  *   [l1] [l2] [l3]      size (suffixes K, M), ways, latency in cycles; without [l2] there is none
- *   [cache] [memory]    local, remote: cycles of a load that another core's cache or memory serves, of the own node or of
- *                       another one; with one node no remote
+ *   [cache] [memory]    local, remote: cycles of a load that another core's cache or memory serves, of the own node
+ *                       or of another one; with one node no remote
  *
  * What the numbers mean, and which of them can be: kernels/simulator/machine.h.
  */
@@ -26,7 +26,8 @@ struct simmachine {
 /* Names of the machines that come with the suite, sorted. */
 struct words simmachine_names(struct arena *, const struct paths *);
 /* Path of a machine given by name, or by path (taken from `folder`); NULL if there is none. */
-const char *simmachine_locate(struct arena *, const struct paths *, const char *folder, const char *name_or_path);
+const char *simmachine_locate(struct arena *, const struct paths *, const char *folder,
+                              const char *name_or_path);
 /* Read and check. NULL with "file:line: what, expected what" (AK_USAGE). */
 struct simmachine *simmachine_read(struct arena *, const char *path, struct fault *);
 

@@ -36,10 +36,12 @@ static bool qemu_is_supported(struct arena *a, struct simulator *s, const char *
     version += strlen(mark);
     s->version = arena_strndup(a, version, strcspn(version, " ("));
     size_t length = strlen(QEMU_SUPPORTED);
-    if (strncmp(s->version, QEMU_SUPPORTED, length) == 0 && (s->version[length] == '.' || !s->version[length]))
+    if (strncmp(s->version, QEMU_SUPPORTED, length) == 0 &&
+        (s->version[length] == '.' || !s->version[length]))
         return true;
-    s->why = arena_printf(a, "%s is QEMU %s, whose interface for plugins is not known here; supported is %s (Debian 12)",
-                          s->qemu, s->version, QEMU_SUPPORTED);
+    s->why = arena_printf(
+        a, "%s is QEMU %s, whose interface for plugins is not known here; supported is %s (Debian 12)",
+        s->qemu, s->version, QEMU_SUPPORTED);
     return false;
 }
 
@@ -56,8 +58,11 @@ static const char *missing(struct arena *a, const struct paths *paths, struct si
     if (!*s->qemu)
         return QEMU " is not on PATH: apt install qemu-user";
     if (before == -1 || personality((unsigned)before | ADDR_NO_RANDOMIZE) == -1)
-        return arena_printf(a, "addresses cannot be made the same in every run (personality: %s), as in containers: allow "
-                               "it in the seccomp profile", strerror(errno));
+        return arena_printf(
+            a,
+            "addresses cannot be made the same in every run (personality: %s), as in containers: allow "
+            "it in the seccomp profile",
+            strerror(errno));
     personality((unsigned)before);
     return NULL;
 }
@@ -90,7 +95,9 @@ static void pass_on(const char *name, const char *what, bool can, const char *wh
 }
 
 void simulator_survey(struct arena *a, const struct paths *paths,
-                      void (*visit)(const char *name, const char *what, bool can, const char *why, void *user), void *user)
+                      void (*visit)(const char *name, const char *what, bool can, const char *why,
+                                    void *user),
+                      void *user)
 {
     struct survey survey = {.visit = visit, .user = user};
     simulator_find(a, paths, &survey.simulator);
@@ -100,7 +107,8 @@ void simulator_survey(struct arena *a, const struct paths *paths,
 /* ---- what the kernel sees of the machine ---- */
 
 /* The file ROOT/FOLDER/NAME; makes the folders above. */
-static bool put_file(struct arena *a, const char *root, const char *folder, const char *name, const char *text)
+static bool put_file(struct arena *a, const char *root, const char *folder, const char *name,
+                     const char *text)
 {
     char *path = arena_printf(a, "%s/%s/%s", root, folder, name);
     for (char *slash = path + strlen(root); (slash = strchr(slash + 1, '/'));) {
@@ -183,8 +191,9 @@ void simulator_roots_remove(struct simulator *s, const struct plan *plan)
 
 void simulator_variables(struct arena *a, const struct simmachine *m, struct words *env)
 {
-    words_add(a, env, arena_printf(a, "HWLOC_SYNTHETIC=Package:%u [NUMANode] L3Cache:1 Core:%u PU:1", m->nodes,
-                                   m->cores_per_node));
+    words_add(a, env,
+              arena_printf(a, "HWLOC_SYNTHETIC=Package:%u [NUMANode] L3Cache:1 Core:%u PU:1", m->nodes,
+                           m->cores_per_node));
     words_add(a, env, "HWLOC_THISSYSTEM=1"); /* bind, and ask where threads may run, all the same */
 }
 
@@ -216,8 +225,8 @@ static bool add_variable(struct arena *a, struct words *argv, const char *variab
 }
 
 const char **simulator_command(struct arena *a, const struct simulator *s, const struct planned *p,
-                               const char *const *kernel, const char *preload, char *const *env, char ***qemu_env,
-                               const char **why)
+                               const char *const *kernel, const char *preload, char *const *env,
+                               char ***qemu_env, const char **why)
 {
     const struct block *b = p->block;
     struct words argv = {0}, kept = {0};
@@ -228,10 +237,11 @@ const char **simulator_command(struct arena *a, const struct simulator *s, const
     words_add(a, &argv, arena_printf(a, "%" PRIu64, p->seed));
     words_add(a, &argv, "-plugin");
     const char *watch = s->watch ? s->watch : NO_FILE;
-    words_add(a, &argv, arena_printf(a, "file=%s,%s,mode=%s,quantum=%s,seed=%" PRIu64 "%s%s", without_commas(a, s->plugin),
-                                     b->machine->words, block_option(b, "sim_mode"), block_option(b, "sim_quantum"),
-                                     p->seed, b->kernel->watched ? ",watch=" : "",
-                                     b->kernel->watched ? without_commas(a, watch) : ""));
+    words_add(a, &argv,
+              arena_printf(a, "file=%s,%s,mode=%s,quantum=%s,seed=%" PRIu64 "%s%s",
+                           without_commas(a, s->plugin), b->machine->words, block_option(b, "sim_mode"),
+                           block_option(b, "sim_quantum"), p->seed, b->kernel->watched ? ",watch=" : "",
+                           b->kernel->watched ? without_commas(a, watch) : ""));
     if (!add_variable(a, &argv, arena_printf(a, "LD_PRELOAD=%s", preload), why))
         return NULL;
     for (; *env; env++)

@@ -450,9 +450,11 @@ static bool check_setting(struct check *c, const struct setting *s)
         return check_variants(c, s);
     if (known && strcmp(s->key, "size") == 0)
         return true; /* the kernel's own */
-    if (!known && strncmp(s->key, "size", strlen("size")) == 0 && s->level != LEVEL_PRESET_FILE && !takes_sizes(c, s))
+    if (!known && strncmp(s->key, "size", strlen("size")) == 0 && s->level != LEVEL_PRESET_FILE &&
+        !takes_sizes(c, s))
         return setting_fault(c->fault, s, "'%s', but %s", s->key,
-                             s->kernel ? "this kernel takes no sizes" : "no kernel of this sweep takes sizes");
+                             s->kernel ? "this kernel takes no sizes"
+                                       : "no kernel of this sweep takes sizes");
     return setting_values(c->arena, s, key, &values, c->fault);
 }
 

@@ -3,9 +3,12 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NO_WAITING  "in weave mode nobody waits for a lock or a line, so time is no sum of anything: use timed mode"
-#define LOCK_LINES  "in weave mode the lines of contended locks move less often the larger sim_quantum is; lines of data do not"
-#define LOCK_SPINS  "in weave mode spinning on a lock is a matter of sim_quantum"
+#define NO_WAITING                                                                                           \
+    "in weave mode nobody waits for a lock or a line, so time is no sum of anything: use timed mode"
+#define LOCK_LINES                                                                                           \
+    "in weave mode the lines of contended locks move less often the larger sim_quantum is; lines of data "   \
+    "do not"
+#define LOCK_SPINS "in weave mode spinning on a lock is a matter of sim_quantum"
 
 const struct trust_metric trust_metrics[] = {
     {"instructions", TRUST_LIMIT, TRUST_FULL, LOCK_SPINS},

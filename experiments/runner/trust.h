@@ -2,9 +2,9 @@
  * trust.h - which metric of the simulated machine may be trusted in which mode. One table: rows are filled by it, and
  * `ak list counters` prints it.
  *
- * In weave mode threads run for a quantum each and their accesses are woven afterwards: what data they share is seen, but
- * a lock that is taken and given back within one quantum is never contended, and nobody waits. In timed mode the core
- * with the smallest clock runs next, so waiting takes time.
+ * In weave mode threads run for a quantum each and their accesses are woven afterwards: what data they share is
+ * seen, but a lock that is taken and given back within one quantum is never contended, and nobody waits. In timed
+ * mode the core with the smallest clock runs next, so waiting takes time.
  */
 #ifndef AK_TRUST_H
 #define AK_TRUST_H

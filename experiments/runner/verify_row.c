@@ -214,7 +214,8 @@ static bool is_simulated(const struct csv_row *row)
     return strcmp(row_field(row, "counters"), "sim") == 0;
 }
 
-/* Columns of the simulator: there where it counted, and nowhere else; each level's accesses are misses of the one before. */
+/* Columns of the simulator: there where it counted, and nowhere else; a level's accesses are misses of the one
+ * before. */
 static void check_simulation(struct verify *v, const struct csv_row *row)
 {
     static const char *const ways[] = {"sim_mode", "sim_quantum", "sim_retries"};
@@ -223,23 +224,27 @@ static void check_simulation(struct verify *v, const struct csv_row *row)
     double outer, inner, ops, cycles, per_op;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         if (simulated != (*row_field(row, ways[i]) != '\0'))
-            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row with counters '%s'", ways[i], row_field(row, ways[i]),
-                      row_field(row, "counters"));
+            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row with counters '%s'", ways[i],
+                      row_field(row, ways[i]), row_field(row, "counters"));
     for (size_t i = 0; i < column_count && !simulated; i++)
         if (columns[i].role == ROLE_MEASURED && strncmp(columns[i].name, "sim_", 4) == 0 && *row->field[i])
-            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row that the simulator did not count", columns[i].name,
-                      row->field[i]);
+            violation(v, FILE_RUNS, row->line, "%s is '%s' in a row that the simulator did not count",
+                      columns[i].name, row->field[i]);
     if (!simulated)
         return;
     for (size_t i = 0; i + 1 < sizeof levels / sizeof *levels; i++)
         if (number(row, levels[i], &outer) && number(row, levels[i + 1], &inner) && inner > outer)
-            violation(v, FILE_RUNS, row->line, "%s %.0f is above %s %.0f", levels[i + 1], inner, levels[i], outer);
-    if (number(row, "cycles", &cycles) && number(row, "ops", &ops) && number(row, "sim_cycles_per_op", &per_op) && ops > 0 &&
+            violation(v, FILE_RUNS, row->line, "%s %.0f is above %s %.0f", levels[i + 1], inner, levels[i],
+                      outer);
+    if (number(row, "cycles", &cycles) && number(row, "ops", &ops) &&
+        number(row, "sim_cycles_per_op", &per_op) && ops > 0 &&
         fabs(per_op - cycles / ops) > RATE_TOLERANCE * cycles / ops)
-        violation(v, FILE_RUNS, row->line, "sim_cycles_per_op %.3f, expected %.3f from cycles and ops", per_op, cycles / ops);
+        violation(v, FILE_RUNS, row->line, "sim_cycles_per_op %.3f, expected %.3f from cycles and ops",
+                  per_op, cycles / ops);
     for (const struct trust_metric *m = trust_metrics; m->name; m++)
         if (trust_in(m, row_field(row, "sim_mode")) == TRUST_NONE && *row_field(row, m->name))
-            violation(v, FILE_RUNS, row->line, "%s is '%s', but %s", m->name, row_field(row, m->name), m->why);
+            violation(v, FILE_RUNS, row->line, "%s is '%s', but %s", m->name, row_field(row, m->name),
+                      m->why);
     if (*row_field(row, "wall_ns") || *row_field(row, "ops_per_s") || *row_field(row, "lat_mean_ns"))
         violation(v, FILE_RUNS, row->line, "a time of the host in a row that the simulator counted");
 }
@@ -273,7 +278,8 @@ static void check_reasons(struct verify *v, const struct csv_row *row, const str
             violation(v, FILE_RUNS, row->line, "%s is '%s', but metrics.csv says why it was not measured",
                       columns[i].name, row->field[i]);
     }
-    if (*row_field(row, "status_detail") && !is_simulated(row)) /* else: counts that may differ from run to run */
+    if (*row_field(row, "status_detail") &&
+        !is_simulated(row)) /* else: counts that may differ from run to run */
         violation(v, FILE_RUNS, row->line, "status ok with status_detail '%s', expected none",
                   row_field(row, "status_detail"));
 }

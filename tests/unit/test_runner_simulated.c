@@ -5,13 +5,15 @@
 #include "test_runner_fixture.h"
 #include "trust.h"
 
-#define GEOMETRY "[machine]\nwhat = w\nnodes = %s\ncores_per_node = 2\nmhz = 1000\n"                                    \
-                 "[l1]\nsize = %s\nways = 8\nlatency = 4\n[l2]\nsize = 256K\nways = 8\nlatency = 12\n"                  \
-                 "[l3]\nsize = 1M\nways = 16\nlatency = 40\n"
-#define FAR      "[cache]\nlocal = 50\nremote = 100\n[memory]\nlocal = 200\nremote = 300\n"
-#define NEAR     "[cache]\nlocal = 50\n[memory]\nlocal = 200\n"
+#define GEOMETRY                                                                                             \
+    "[machine]\nwhat = w\nnodes = %s\ncores_per_node = 2\nmhz = 1000\n"                                      \
+    "[l1]\nsize = %s\nways = 8\nlatency = 4\n[l2]\nsize = 256K\nways = 8\nlatency = 12\n"                    \
+    "[l3]\nsize = 1M\nways = 16\nlatency = 40\n"
+#define FAR  "[cache]\nlocal = 50\nremote = 100\n[memory]\nlocal = 200\nremote = 300\n"
+#define NEAR "[cache]\nlocal = 50\n[memory]\nlocal = 200\n"
 
-static char *machine(struct fixture *x, const char *name, const char *nodes, const char *size, const char *rest)
+static char *machine(struct fixture *x, const char *name, const char *nodes, const char *size,
+                     const char *rest)
 {
     char *text = arena_printf(&x->arena, GEOMETRY "%s", nodes, size, rest);
     x->fault = (struct fault){0};
@@ -25,11 +27,15 @@ static void machines(void **state)
     assert_non_null(m);
     assert_string_equal(m->name, "two");
     assert_int_equal(m->cores, 4);
-    assert_string_equal(m->words, "nodes=2,cores_per_node=2,mhz=1000,l1=32768:8:4,l2=262144:8:12,l3=1048576:16:40,"
-                                  "cache_local=50,cache_remote=100,memory_local=200,memory_remote=300");
-    assert_non_null(simmachine_read(&x->arena, machine(x, "one", "1", "32K", NEAR), &x->fault)); /* nothing is remote */
-    char *two = fixture_write(x, "l1.ini", "[machine]\nnodes = 1\ncores_per_node = 1\nmhz = 1\nline = 64\n[l1]\nsize = 512\n"
-                                           "ways = 8\nlatency = 1\n[l3]\nsize = 1K\nways = 16\nlatency = 9\n" NEAR);
+    assert_string_equal(m->words,
+                        "nodes=2,cores_per_node=2,mhz=1000,l1=32768:8:4,l2=262144:8:12,l3=1048576:16:40,"
+                        "cache_local=50,cache_remote=100,memory_local=200,memory_remote=300");
+    assert_non_null(
+        simmachine_read(&x->arena, machine(x, "one", "1", "32K", NEAR), &x->fault)); /* nothing is remote */
+    char *two =
+        fixture_write(x, "l1.ini",
+                      "[machine]\nnodes = 1\ncores_per_node = 1\nmhz = 1\nline = 64\n[l1]\nsize = 512\n"
+                      "ways = 8\nlatency = 1\n[l3]\nsize = 1K\nways = 16\nlatency = 9\n" NEAR);
     m = simmachine_read(&x->arena, two, &x->fault);
     assert_non_null(m);
     assert_has(m->words, ",l2=0:0:0,");
@@ -49,7 +55,8 @@ static void bad_machines(void **state)
         {"2", "32K", NEAR, ":18:", "no 'remote' in [cache]"},
         {"2", "32K", FAR "[tlb]\nsize = 1\n", ":24:", "section [tlb]"},
         {"2", "32K", FAR "wayz = 1\n", ":24:", "'wayz' in [memory]"},
-        {"2", "32K", "[cache]\nlocal = 10\nremote = 100\n[memory]\nlocal = 200\nremote = 300\n", ":19:", "cache_local"},
+        {"2", "32K", "[cache]\nlocal = 10\nremote = 100\n[memory]\nlocal = 200\nremote = 300\n",
+         ":19:", "cache_local"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *path = machine(x, "bad", cases[i].nodes, cases[i].size, cases[i].rest);
@@ -130,15 +137,17 @@ static void cells(void **state)
     assert_null(p.block[1].member[0].skip);
     assert_true(fixture_plan(x, SWEEP "threads = 1, 5\n", "smoke", &s, &p));
     assert_string_equal(block_option(&p.block[1], "machine"), "also");
-    assert_has(p.block[1].member[0].skip, "the simulated machine also has 4 cores, and 5 threads are asked for");
-    assert_true(fixture_plan(x, SWEEP "machine = big, small\nsim_mode = weave, timed\nsim_quantum = 1, 2K\n", "smoke", &s,
-                             &p));
+    assert_has(p.block[1].member[0].skip,
+               "the simulated machine also has 4 cores, and 5 threads are asked for");
+    assert_true(fixture_plan(x, SWEEP "machine = big, small\nsim_mode = weave, timed\nsim_quantum = 1, 2K\n",
+                             "smoke", &s, &p));
     assert_int_equal(p.blocks, 2 * 2 * 2);
     assert_int_equal(p.machines, 2);
     assert_true(fixture_plan(x, SWEEP "machine = bad\n", "smoke", &s, &p) == false);
     assert_has(x->fault.text, "test.sweep:5: machine = 'bad', neither a machine of the suite nor a file");
     machine(x, "near", "1", "32K", NEAR);
-    assert_true(fixture_plan(x, SWEEP "machine = near.ini\nsim_mode = timed\n", "smoke", &s, &p)); /* beside the sweep */
+    assert_true(fixture_plan(x, SWEEP "machine = near.ini\nsim_mode = timed\n", "smoke", &s,
+                             &p)); /* beside the sweep */
     assert_string_equal(block_option(p.block, "machine"), "near");
     assert_string_equal(block_option(p.block, "sim_quantum"), "100");
     struct words argv = {0};
@@ -147,7 +156,8 @@ static void cells(void **state)
     for (size_t i = 0; i < argv.count; i++)
         assert_true(strncmp(argv.word[i], "--sim", 5) != 0 && strcmp(argv.word[i], "--machine") != 0);
     /* without sim they are idle */
-    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nmachine = near.ini\nsim_mode = timed\n", "smoke", &s, &p));
+    assert_true(fixture_plan(x, "kernel = churn\nallocators = aa\nmachine = near.ini\nsim_mode = timed\n",
+                             "smoke", &s, &p));
     assert_string_equal(block_option(p.block, "machine"), "");
     assert_int_equal(p.machines, 0);
 }
@@ -168,11 +178,14 @@ static void makers_of_threads(void **state)
 /* ---- rows ---- */
 
 #define PATH "/lib/liba.so"
-#define ROW(more)                                                                                                       \
-    "{\"schema\": 1, \"row\": {\"kernel\": \"churn\", \"threads\": 2, \"cpus\": 2, \"allocator_path\": \"" PATH          \
-    "\", \"allocator_build_id\": \"\", \"status\": \"ok\", \"ops\": 20, \"counters\": \"sim\", \"cycles\": 500, "        \
+#define ROW(more)                                                                                            \
+    "{\"schema\": 1, \"row\": {\"kernel\": \"churn\", \"threads\": 2, \"cpus\": 2, \"allocator_path\": "     \
+    "\"" PATH "\", \"allocator_build_id\": \"\", \"status\": \"ok\", \"ops\": 20, \"counters\": \"sim\", "   \
+              "\"cycles\": 500, "                                                                            \
     "\"l1d_miss\": 7, \"sim_false_sharing\": 3, \"sim_cycles_per_op\": 25.0" more "}"
-#define STIRRED(times) ", \"metrics\": [{\"name\": \"sim_stirred\", \"unit\": \"count\", \"value\": " times ", \"reason\": null}]}"
+#define STIRRED(times)                                                                                       \
+    ", \"metrics\": [{\"name\": \"sim_stirred\", \"unit\": \"count\", \"value\": " times                     \
+    ", \"reason\": null}]}"
 
 static void take(struct fixture *x, const char *mode, const char *out, struct result *r)
 {
@@ -181,7 +194,8 @@ static void take(struct fixture *x, const char *mode, const char *out, struct re
     struct sweep s;
     struct child_outcome o = {.end = CHILD_EXITED};
     use_shipped(x);
-    assert_true(fixture_plan(x, arena_printf(&x->arena, SWEEP "threads = 2\nsim_mode = %s\n", mode), "smoke", &s, &p));
+    assert_true(fixture_plan(x, arena_printf(&x->arena, SWEEP "threads = 2\nsim_mode = %s\n", mode), "smoke",
+                             &s, &p));
     struct allocator *al = p.block[0].member[0].allocator;
     al->found = true;
     al->real = PATH;
@@ -229,7 +243,8 @@ static void rows(void **state)
     assert_has(r.detail, "counts may differ from run to run: 4 times");
     result_free(&r);
 
-    take(x, "weave", "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"cpus\": 4}}", &r); /* not the machine asked for */
+    take(x, "weave", "{\"schema\": 1, \"row\": {\"status\": \"ok\", \"cpus\": 4}}",
+         &r); /* not the machine asked for */
     assert_int_equal(r.status, STATUS_ERROR);
     assert_has(r.detail, "answered for cpus '4', planned was '2'");
     assert_string_equal(value(&r, "sim_mode"), "weave");
