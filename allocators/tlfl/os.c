@@ -2,6 +2,7 @@
 #include "os.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/mempolicy.h>
 #include <sys/auxv.h>
@@ -114,16 +115,48 @@ unsigned tlfl__os_cpus(void)
 
 #define OS_MASK_BITS 1024 /* at least the kernel's own limit, or the call fails */
 
-/* The allowed nodes, a bit each; all zero where the kernel does not tell. */
+/* Nodes, a bit each; all zero where nobody tells. */
 struct os_mask {
     unsigned long word[OS_MASK_BITS / (8 * sizeof(long))];
 };
+
+/* Enters what a list such as "0-3,8" names. */
+static void os_mask_list(struct os_mask *mask, const char *list)
+{
+    const unsigned bits = 8 * sizeof(long);
+    unsigned number = 0, first = 0;
+    bool range = false;
+    for (; *list != '\0'; list++)
+        if (*list >= '0' && *list <= '9') {
+            number = number * 10 + (unsigned)(*list - '0');
+        } else {
+            for (unsigned i = range ? first : number; i <= number && i < OS_MASK_BITS; i++)
+                mask->word[i / bits] |= 1ul << i % bits;
+            range = *list == '-';
+            first = number;
+            number = 0;
+        }
+}
+
+/* All that have memory: for sandboxes and emulators that refuse to tell which of them are allowed. */
+static struct os_mask os_existing(void)
+{
+    struct os_mask mask = {{0}};
+    char list[256] = "";
+    long file = os_call(SYS_openat, AT_FDCWD, (long)"/sys/devices/system/node/has_memory", O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (file < 0)
+        return mask;
+    if (os_call(SYS_read, file, (long)list, sizeof list - 1, 0, 0, 0) > 0)
+        os_mask_list(&mask, list);
+    os_call(SYS_close, file, 0, 0, 0, 0, 0);
+    return mask;
+}
 
 static struct os_mask os_allowed(void)
 {
     struct os_mask mask = {{0}};
     if (os_call(SYS_get_mempolicy, 0, (long)mask.word, OS_MASK_BITS, 0, MPOL_F_MEMS_ALLOWED, 0) != 0)
-        mask = (struct os_mask){{0}};
+        return os_existing();
     return mask;
 }
 

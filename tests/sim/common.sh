@@ -21,11 +21,16 @@ case $(qemu-x86_64 --version) in
   *) skip "the simulated machine" "qemu-x86_64 is not of version 7.2"; finish ;;
 esac
 
+# What programs read of a machine's nodes. The list ends with a line, as the kernel's does.
+nodes=$dir/root/sys/devices/system/node
+mkdir -p "$nodes"
+echo 0-3 > "$nodes/has_memory"
+
 # in_machine WORDS COMMAND...: nothing of this process's environment, and the same addresses in every run
 in_machine() {
   words=$1
   shift
-  timeout -s KILL 120 setarch -R env -i "$(command -v qemu-x86_64)" -seed 1 -plugin "$plugin,$words" "$@"
+  timeout -s KILL 120 setarch -R env -i "$(command -v qemu-x86_64)" -L "$dir/root" -seed 1 -plugin "$plugin,$words" "$@"
 }
 
 known() {
@@ -61,7 +66,7 @@ library_of() {
 soname_of() {
   case $1 in
     jemalloc) echo libjemalloc.so.2 ;;
-    mimalloc) echo libmimalloc.so.2.0 ;;
+    mimalloc) echo libmimalloc.so.2 ;;
     tcmalloc) echo libtcmalloc_minimal.so.4 ;;
   esac
 }
