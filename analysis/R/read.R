@@ -85,7 +85,7 @@ read_side <- function(folder, name, contract, row_ids) {
 #' @param contract from read_contract
 #' @return list: runs (all rows that this machine ran; `folder` and `key` added; kernel parameters as one text
 #'   `params`), simulated (likewise, those of the simulated machine: counts of another machine, and no times),
-#'   metrics, matrix (with `key`), meta (by folder), folders, contract
+#'   metrics, matrix (with `key`), meta (by folder), folders, root, contract
 read_results <- function(root, contract) {
   if (!dir.exists(root)) usage_error(root, ": no such folder")
   candidates <- c(root, sort(list.dirs(root, recursive = FALSE)))
@@ -109,7 +109,7 @@ read_results <- function(root, contract) {
   simulated <- is_simulated(runs)
   list(runs = runs[!simulated, , drop = FALSE], simulated = runs[simulated, , drop = FALSE],
        metrics = bind("metrics"), matrix = bind("matrix"),
-       meta = lapply(folders, read_meta), folders = folders, contract = contract)
+       meta = lapply(folders, read_meta), folders = folders, root = root, contract = contract)
 }
 
 #' TRUE for rows of the simulated machine, those that did not end well among them.

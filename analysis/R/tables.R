@@ -451,6 +451,8 @@ all_tables <- function(results, fit, claims, registry) {
        sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
        fit = table_fit(fit, registry), terms = table_terms(fit, registry), model = table_model(fit, registry),
        remote = table_remote(results, registry), sharing = table_sharing(results, registry),
+       anatomy = table_anatomy(results, registry), mallocpath = table_path(results, registry, "malloc"),
+       freepath = table_path(results, registry, "free"),
        versions = table_versions(results, registry),
        launches = table_launches(results), machine = table_machine(results))
 }
@@ -461,6 +463,9 @@ TABLE_TITLES <- c(published = "The published values and ours",
                   sensitivity = "The ratio of mimalloc to jemalloc by live set, lifetimes and touching",
                   latency = "Latency of one malloc in ns",
                   sharing = "Slow-down by false sharing and kernel",
+                  anatomy = "What a hot malloc and a hot free execute, by size and allocator, in the simulated machine",
+                  mallocpath = "The machine code that a hot malloc executed",
+                  freepath = "The machine code that a hot free executed",
                   remote = "Blocks freed by another thread than their allocator's: ns of thread time a block, by pattern",
                   terms = "Terms that belong to the machine, and terms that these data cannot give, with the reason",
                   fit = "Terms by allocator, in ns of thread time an operation, where every thread has a CPU",
