@@ -150,6 +150,12 @@ $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB) $(S
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(RUNNER_TESTABLE) $(HARNESS_LIB) $(SIM_LIB) -lcmocka $(LIBS_RUNNER) $(LDFLAGS) -o $@
 
+# Benchmarks of parts: they end in a table, and no test runs them.
+$(B)/tests/bench/%: $(B)/obj/tests/bench/%.o $(SIM_LIB)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $^ $(LDFLAGS) -o $@
+
 $(B)/tests/conformance/%: tests/conformance/%.c $(wildcard tests/conformance/*.h) $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")

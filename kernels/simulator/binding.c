@@ -72,7 +72,8 @@ int bindings_node(const struct bindings *bindings, uint64_t page)
     if (i == bindings->count || bindings->at[i].first > page)
         return -1;
     uint64_t left = bindings->at[i].nodes;
-    for (uint64_t turn = (page - bindings->at[i].origin) % (unsigned)__builtin_popcountll(left); turn > 0; turn--)
+    for (uint64_t turn = (page - bindings->at[i].origin) % (unsigned)__builtin_popcountll(left); turn > 0;
+         turn--)
         left &= left - 1;
     return __builtin_ctzll(left);
 }

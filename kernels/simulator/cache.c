@@ -3,7 +3,7 @@
 
 static size_t bytes_of(uint64_t sets, uint32_t ways)
 {
-    return sets * ways * sizeof(uint64_t);
+    return (sets * ways + 1) * sizeof(uint64_t);
 }
 
 bool cache_open(struct cache *cache, const struct machine_cache *shape)

@@ -8,12 +8,12 @@
 #ifndef AK_SIM_CACHE_H
 #define AK_SIM_CACHE_H
 
-#include "machine.h"
+#include "model.h"
 
-#define TAG_FLAGS ((uint64_t)MACHINE_LINE - 1)
+#define TAG_FLAGS MODEL_FLAGS
 
 struct cache {
-    uint64_t *tags; /* [sets][ways]; owned */
+    uint64_t *tags; /* [sets][ways] and one more, which is read and of no meaning (model.h); owned */
     uint64_t mask;  /* sets - 1 */
     uint32_t ways;
 };
@@ -33,51 +33,49 @@ static inline bool tag_is(uint64_t tag, uint64_t line)
     return (tag ^ line) - 1 < TAG_FLAGS;
 }
 
+/* The way of a set that a line is in, or the number of ways. */
+static inline uint32_t cache_way(const uint64_t *set, uint32_t ways, uint64_t line)
+{
+    uint32_t way = 0;
+    while (way < ways && !tag_is(set[way], line))
+        way++;
+    return way;
+}
+
+/* A tag becomes the last used one of its set, in place of the one that is in `way` now. */
+static inline void cache_lead(uint64_t *set, uint32_t way, uint64_t tag)
+{
+    for (; way > 0; way--)
+        set[way] = set[way - 1];
+    set[0] = tag;
+}
+
 /* Where the tag of a line is, or NULL; the order stays. */
 static inline uint64_t *cache_peek(const struct cache *cache, uint64_t line)
 {
     uint64_t *set = cache_set(cache, line);
-    for (uint32_t way = 0; way < cache->ways; way++)
-        if (tag_is(set[way], line))
-            return &set[way];
-    return NULL;
+    uint32_t way = cache_way(set, cache->ways, line);
+    return way < cache->ways ? &set[way] : NULL;
 }
 
 /* The same, and the line becomes the last used one. */
 static inline uint64_t *cache_touch(const struct cache *cache, uint64_t line)
 {
     uint64_t *set = cache_set(cache, line);
-    uint64_t moved = set[0];
-    if (tag_is(moved, line))
-        return set;
-    for (uint32_t way = 1; way < cache->ways; way++) {
-        uint64_t tag = set[way];
-        set[way] = moved;
-        if (tag_is(tag, line)) {
-            set[0] = tag;
-            return set;
-        }
-        moved = tag;
-    }
-    /* Not here: what was moved on goes back. */
-    for (uint32_t way = 0; way + 1 < cache->ways; way++)
-        set[way] = set[way + 1];
-    set[cache->ways - 1] = moved;
-    return NULL;
+    uint32_t way = cache_way(set, cache->ways, line);
+    if (way == cache->ways)
+        return NULL;
+    cache_lead(set, way, set[way]);
+    return set;
 }
 
 /* Puts in, as the last used one, a line that is not there. Returns the tag that had to go, or 0. */
 static inline uint64_t cache_put(const struct cache *cache, uint64_t tag)
 {
     uint64_t *set = cache_set(cache, tag);
-    for (uint32_t way = 0; way < cache->ways; way++) {
-        uint64_t moved = set[way];
-        set[way] = tag;
-        if (moved == 0)
-            return 0;
-        tag = moved;
-    }
-    return tag;
+    uint64_t out = set[cache->ways - 1];
+    cache_lead(set, cache->ways - 1, tag);
+    return out;
 }
 
 /* Takes a line out. Returns its tag, or 0. */

@@ -19,7 +19,7 @@
 #define LEAF_PAGES   (UINT64_C(1) << LEAF_BITS)
 #define TOP_LEAVES   (UINT64_C(1) << (ADDRESS_BITS - 12 - LEAF_BITS))
 
-#define NO_OWNER     0xff
+#define NO_OWNER 0xff
 
 /* Invariants: an owner is the only holder. With a record of sharing, no core is both holder and lost. */
 struct entry {

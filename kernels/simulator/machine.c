@@ -67,7 +67,8 @@ bool machine_set(struct machine *machine, const char *word, char why[MACHINE_WHY
 {
     size_t length = strcspn(word, "=");
     const struct member *member = members;
-    while (member < members + MEMBERS && !(strlen(member->key) == length && strncmp(member->key, word, length) == 0))
+    while (member < members + MEMBERS &&
+           !(strlen(member->key) == length && strncmp(member->key, word, length) == 0))
         member++;
     if (member == members + MEMBERS || word[length] == '\0') {
         int n = snprintf(why, MACHINE_WHY_MAX, "'%.40s': expected KEY=NUMBER, with a key of", word);
@@ -92,8 +93,8 @@ bool machine_set(struct machine *machine, const char *word, char why[MACHINE_WHY
         good = *at++ == ':' && number(&at, UINT32_MAX, &ways) && *at++ == ':' &&
                number(&at, UINT32_MAX, &latency) && *at == '\0';
     if (!good) {
-        snprintf(why, MACHINE_WHY_MAX, "'%.80s': expected %s=SIZE:WAYS:LATENCY in bytes, lines a set, cycles", word,
-                 member->key);
+        snprintf(why, MACHINE_WHY_MAX, "'%.80s': expected %s=SIZE:WAYS:LATENCY in bytes, lines a set, cycles",
+                 word, member->key);
         return false;
     }
     *(struct machine_cache *)target = (struct machine_cache){size, (uint32_t)ways, (uint32_t)latency};
@@ -134,10 +135,12 @@ static bool cache_check(const struct machine_cache *cache, const char *name, con
     }
     uint64_t set = (uint64_t)cache->ways * MACHINE_LINE;
     uint64_t sets = cache->size / set;
-    if (cache->size == 0 || cache->size > CACHE_BYTES_MAX || cache->size % set != 0 || (sets & (sets - 1)) != 0) {
+    if (cache->size == 0 || cache->size > CACHE_BYTES_MAX || cache->size % set != 0 ||
+        (sets & (sets - 1)) != 0) {
         snprintf(why, MACHINE_WHY_MAX,
-                 "%" PRIu64 " bytes: expected a power of two times %" PRIu64 " (%" PRIu32 " ways of %d bytes), at most %"
-                 PRIu64, cache->size, set, cache->ways, MACHINE_LINE, CACHE_BYTES_MAX);
+                 "%" PRIu64 " bytes: expected a power of two times %" PRIu64 " (%" PRIu32
+                 " ways of %d bytes), at most %" PRIu64,
+                 cache->size, set, cache->ways, MACHINE_LINE, CACHE_BYTES_MAX);
         return false;
     }
     return true;
@@ -152,7 +155,8 @@ struct order {
     bool equal; /* may be as large */
 };
 
-static bool order_check(const struct order *orders, size_t count, const char *what, const char **key, char *why)
+static bool order_check(const struct order *orders, size_t count, const char *what, const char **key,
+                        char *why)
 {
     for (const struct order *o = orders; o < orders + count; o++) {
         if (o->value > o->bound || (o->equal && o->value == o->bound))
@@ -178,8 +182,9 @@ bool machine_check(const struct machine *machine, const char **key, char why[MAC
     }
     if (m->cores_per_node < 1 || m->cores_per_node > MACHINE_CORES_MAX / m->nodes) {
         *key = "cores_per_node";
-        snprintf(why, MACHINE_WHY_MAX, "%" PRIu32 " cores a node: expected 1 to %" PRIu32 ", in all at most %d",
-                 m->cores_per_node, MACHINE_CORES_MAX / m->nodes, MACHINE_CORES_MAX);
+        snprintf(why, MACHINE_WHY_MAX,
+                 "%" PRIu32 " cores a node: expected 1 to %" PRIu32 ", in all at most %d", m->cores_per_node,
+                 MACHINE_CORES_MAX / m->nodes, MACHINE_CORES_MAX);
         return false;
     }
     if (m->mhz < 1 || m->mhz > 100000)
@@ -201,7 +206,8 @@ bool machine_check(const struct machine *machine, const char **key, char why[MAC
         {"cache_local", m->cache_local, "l3", m->l3.latency, true},
         {"memory_local", m->memory_local, "l3", m->l3.latency, false},
         {"cache_remote", m->nodes > 1 ? m->cache_remote : UINT64_MAX, "cache_local", m->cache_local, true},
-        {"memory_remote", m->nodes > 1 ? m->memory_remote : UINT64_MAX, "memory_local", m->memory_local, true},
+        {"memory_remote", m->nodes > 1 ? m->memory_remote : UINT64_MAX, "memory_local", m->memory_local,
+         true},
     };
     if (!order_check(sizes, sizeof sizes / sizeof sizes[0], "size", key, why))
         return false;

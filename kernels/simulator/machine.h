@@ -22,7 +22,7 @@
 
 /* A cache: `size` bytes in sets of `ways` lines, least recently used first out; a hit costs `latency`. */
 struct machine_cache {
-    uint64_t size;   /* bytes; a power of two times ways * MACHINE_LINE */
+    uint64_t size; /* bytes; a power of two times ways * MACHINE_LINE */
     uint32_t ways;
     uint32_t latency; /* cycles from issue to use */
 };

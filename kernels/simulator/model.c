@@ -17,21 +17,25 @@
 #include "model.h"
 #include "sharing.h"
 
-/* The flags of a tag. A stay of a line is open from a coherence miss until it is known what sharing caused it. */
+/*
+ * The flags of a tag. A stay of a line is open from a coherence miss until it is known what sharing caused it.
+ *
+ * TAG_LOAD: a load may pass, since the stay is not open. TAG_STORE: a store may pass, since moreover the line is
+ * modified and nobody has to be told what is written. TAG_TRACKED: somebody has, the line's record of sharing.
+ */
 enum {
     TAG_SHARED = 1, /* others may hold the line too */
     TAG_EXCLUSIVE = 2,
     TAG_MODIFIED = 3,
     TAG_STATE = 3,
-    TAG_LOAD = 4,    /* a load may pass: the stay is not open */
-    TAG_STORE = 8,   /* a store may pass: modified already, not open, and nobody has to be told what is written */
-    TAG_TRACKED = 16 /* the line has a record of sharing */
+    TAG_LOAD = MODEL_PASS_LOAD,
+    TAG_STORE = MODEL_PASS_STORE,
+    TAG_TRACKED = 16
 };
 
 struct core {
     struct cache l1, l2;
-    struct cache *outer; /* &l2, or &l1 where there is no L2 */
-    uint64_t *accesses;  /* [MODEL_ATOMIC + 1], where they are counted now: `counted` or `ignored` */
+    struct cache *outer;        /* &l2, or &l1 where there is no L2 */
     struct model_counts *tally; /* where all else is counted now: `counts` or `nothing` */
     uint64_t open;              /* open stays */
     uint64_t counted[MODEL_ATOMIC + 1], ignored[MODEL_ATOMIC + 1];
@@ -41,7 +45,8 @@ struct core {
     unsigned id, node;
 };
 
-struct model {
+struct system {
+    struct model model; /* first: what others hold a pointer to */
     struct machine machine;
     unsigned cores;
     struct core *core; /* [cores] */
@@ -51,53 +56,72 @@ struct model {
     struct bindings bindings;
 };
 
+static struct system *system_of(struct model *model)
+{
+    return (struct system *)model;
+}
+
+static bool core_open(struct system *system, unsigned id)
+{
+    const struct machine *machine = &system->machine;
+    struct core *core = &system->core[id];
+    bool two = machine->l2.size != 0;
+
+    if (!cache_open(&core->l1, &machine->l1) || (two && !cache_open(&core->l2, &machine->l2)))
+        return false;
+    core->id = id;
+    core->node = id / machine->cores_per_node;
+    core->outer = two ? &core->l2 : &core->l1;
+    cores_add(&system->node_cores[core->node], id);
+    system->model.front[id] =
+        (struct model_front){.tags = core->l1.tags, .mask = core->l1.mask, .ways = core->l1.ways};
+    model_count(&system->model, id, false);
+    return true;
+}
+
 struct model *model_new(const struct machine *machine, char why[MACHINE_WHY_MAX])
 {
     const char *key;
     if (!machine_check(machine, &key, why))
         return NULL;
 
-    struct model *model = memory_map(sizeof *model);
-    if (model != NULL) {
-        model->machine = *machine;
-        model->cores = machine_cores(machine);
-        model->core = memory_map(model->cores * sizeof *model->core);
+    struct system *system = memory_map(sizeof *system);
+    bool fits = system != NULL;
+    if (fits) {
+        system->model.hit = machine->l1.latency;
+        system->machine = *machine;
+        system->cores = machine_cores(machine);
+        system->core = memory_map(system->cores * sizeof *system->core);
+        fits = system->core != NULL && directory_open(&system->directory, system->cores);
     }
-    bool fits = model != NULL && model->core != NULL && directory_open(&model->directory, model->cores);
-    for (unsigned n = 0; fits && n < machine->nodes; n++)
-        fits = cache_open(&model->l3[n], &machine->l3);
-    for (unsigned c = 0; fits && c < model->cores; c++) {
-        struct core *core = &model->core[c];
-        core->id = c;
-        core->node = c / machine->cores_per_node;
-        cores_add(&model->node_cores[core->node], c);
-        core->outer = machine->l2.size != 0 ? &core->l2 : &core->l1;
-        fits = cache_open(&core->l1, &machine->l1) && (core->outer == &core->l1 || cache_open(&core->l2, &machine->l2));
-        model_count(model, c, false);
-    }
+    for (unsigned node = 0; fits && node < machine->nodes; node++)
+        fits = cache_open(&system->l3[node], &machine->l3);
+    for (unsigned core = 0; fits && core < system->cores; core++)
+        fits = core_open(system, core);
     if (!fits) {
         snprintf(why, MACHINE_WHY_MAX, "no memory for the caches of %u cores", machine_cores(machine));
-        model_free(model);
+        model_free(&system->model);
         return NULL;
     }
-    return model;
+    return &system->model;
 }
 
 void model_free(struct model *model)
 {
-    if (model == NULL)
+    struct system *system = system_of(model);
+    if (system == NULL)
         return;
-    for (unsigned c = 0; model->core != NULL && c < model->cores; c++) {
-        cache_close(&model->core[c].l1);
-        cache_close(&model->core[c].l2);
+    for (unsigned core = 0; system->core != NULL && core < system->cores; core++) {
+        cache_close(&system->core[core].l1);
+        cache_close(&system->core[core].l2);
     }
-    for (unsigned n = 0; n < MACHINE_NODES_MAX; n++)
-        cache_close(&model->l3[n]);
-    directory_close(&model->directory);
-    bindings_close(&model->bindings);
-    if (model->core != NULL)
-        memory_unmap(model->core, model->cores * sizeof *model->core);
-    memory_unmap(model, sizeof *model);
+    for (unsigned node = 0; node < MACHINE_NODES_MAX; node++)
+        cache_close(&system->l3[node]);
+    directory_close(&system->directory);
+    bindings_close(&system->bindings);
+    if (system->core != NULL)
+        memory_unmap(system->core, system->cores * sizeof *system->core);
+    memory_unmap(system, sizeof *system);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)
@@ -145,82 +169,83 @@ static void drop(struct core *core, uint64_t line)
 /* ---- the L3 of a node ----------------------------------------------------------------------------------------- */
 
 /* A line comes into the L3 of a node, or is used there. */
-static void l3_fill(struct model *model, unsigned node, struct entry *entry, uint64_t line)
+static void l3_fill(struct system *system, unsigned node, struct entry *entry, uint64_t line)
 {
     if (entry->l3 >> node & 1) {
-        cache_touch(&model->l3[node], line);
+        cache_touch(&system->l3[node], line);
         return;
     }
-    uint64_t out = cache_put(&model->l3[node], line | TAG_SHARED);
+    uint64_t out = cache_put(&system->l3[node], line | TAG_SHARED);
     entry->l3 |= (uint8_t)(1u << node);
     if (out != 0)
-        directory_entry(&model->directory, out)->l3 &= (uint8_t)~(1u << node);
+        directory_entry(&system->directory, out)->l3 &= (uint8_t) ~(1u << node);
 }
 
 /* The copies in all L3 but one's are out of date. */
-static void l3_drop_others(struct model *model, unsigned node, struct entry *entry, uint64_t line)
+static void l3_drop_others(struct system *system, unsigned node, struct entry *entry, uint64_t line)
 {
     unsigned others = entry->l3 & ~(1u << node);
     entry->l3 &= (uint8_t)(1u << node);
     for (; others != 0; others &= others - 1)
-        cache_take(&model->l3[__builtin_ctz(others)], line);
+        cache_take(&system->l3[__builtin_ctz(others)], line);
 }
 
 /* ---- between cores -------------------------------------------------------------------------------------------- */
 
 /* The core becomes the only holder, for a store: what others hold is taken away. Returns how long the farthest of
  * them takes to answer; 0: there are none. */
-static uint32_t take_away(struct model *model, struct core *core, struct entry *entry, uint64_t line)
+static uint32_t take_away(struct system *system, struct core *core, struct entry *entry, uint64_t line)
 {
     struct cores others = entry->holders;
     uint32_t wait = 0;
 
     cores_remove(&others, core->id);
     if (!cores_none(&others) && entry->sharing == NULL)
-        entry->sharing = pool_get(&model->directory.sharings);
+        entry->sharing = pool_get(&system->directory.sharings);
     while (!cores_none(&others)) {
-        struct core *other = &model->core[cores_pop(&others)];
+        struct core *other = &system->core[cores_pop(&others)];
         drop(other, line);
         cores_remove(&entry->holders, other->id);
         sharing_lose(entry->sharing, other->id);
         core->tally->invalidations++;
-        wait = larger(wait, other->node == core->node ? model->machine.cache_local : model->machine.cache_remote);
+        wait = larger(wait,
+                      other->node == core->node ? system->machine.cache_local : system->machine.cache_remote);
     }
-    l3_drop_others(model, core->node, entry, line);
+    l3_drop_others(system, core->node, entry, line);
     return wait;
 }
 
 /* The owner, if there is one, becomes one of those who hold the line in common; what it changed goes to its L3. */
-static void downgrade(struct model *model, struct entry *entry, uint64_t line, bool modified)
+static void downgrade(struct system *system, struct entry *entry, uint64_t line, bool modified)
 {
     if (entry->owner == NO_OWNER)
         return;
-    struct core *owner = &model->core[entry->owner];
+    struct core *owner = &system->core[entry->owner];
     uint64_t tag = *cache_peek(owner->outer, line);
     if (modified)
-        l3_fill(model, owner->node, entry, line);
+        l3_fill(system, owner->node, entry, line);
     retag(owner, with_pass((tag & ~(uint64_t)TAG_STATE) | TAG_SHARED));
     entry->owner = NO_OWNER;
 }
 
 /* Which node a page is on that is touched for the first time. */
-static struct page *first_touch(struct model *model, struct core *core, uint64_t address)
+static struct page *first_touch(struct system *system, struct core *core, uint64_t address)
 {
-    struct page *page = directory_add(&model->directory, address);
-    int bound = bindings_node(&model->bindings, address / PAGE_SIZE);
+    struct page *page = directory_add(&system->directory, address);
+    int bound = bindings_node(&system->bindings, address / PAGE_SIZE);
     page->home = bound >= 0 ? (uint8_t)bound : (uint8_t)core->node;
     core->tally->zeroed += PAGE_LINES;
     return page;
 }
 
 /* What serves a miss of the private caches; counts it, and returns its latency. */
-static uint32_t serve(struct model *model, struct core *core, const struct page *page, const struct entry *entry,
-                      bool modified)
+static uint32_t serve(struct system *system, struct core *core, const struct page *page,
+                      const struct entry *entry, bool modified)
 {
-    const struct machine *machine = &model->machine;
+    const struct machine *machine = &system->machine;
     struct model_counts *tally = core->tally;
 
-    if (modified && model->core[entry->owner].node == core->node) {
+    if (modified && system->core[entry->owner].node == core->node) {
         tally->hitm_local++;
         return machine->cache_local;
     }
@@ -232,7 +257,7 @@ static uint32_t serve(struct model *model, struct core *core, const struct page 
     }
     if (entry->l3 >> core->node & 1)
         return machine->l3.latency;
-    if (cores_meet(&entry->holders, &model->node_cores[core->node]))
+    if (cores_meet(&entry->holders, &system->node_cores[core->node]))
         return machine->cache_local;
     tally->l3_miss++;
     if (page->home == core->node) {
@@ -245,10 +270,10 @@ static uint32_t serve(struct model *model, struct core *core, const struct page 
 }
 
 /* A line leaves the outer cache for want of room. */
-static void evict(struct model *model, struct core *core, uint64_t tag)
+static void evict(struct system *system, struct core *core, uint64_t tag)
 {
     uint64_t line = tag & ~TAG_FLAGS;
-    struct entry *entry = directory_entry(&model->directory, line);
+    struct entry *entry = directory_entry(&system->directory, line);
 
     if (core->outer != &core->l1)
         cache_take(&core->l1, line);
@@ -257,15 +282,15 @@ static void evict(struct model *model, struct core *core, uint64_t tag)
     if (entry->owner == core->id)
         entry->owner = NO_OWNER;
     if ((tag & TAG_STATE) == TAG_MODIFIED)
-        l3_fill(model, core->node, entry, line);
+        l3_fill(system, core->node, entry, line);
 }
 
 /* Brings a line into the outer cache, for a load in common or alone, for a store alone. Returns its tag. */
-static uint64_t fetch(struct model *model, struct core *core, uint64_t line, bool store, uint32_t *latency)
+static uint64_t fetch(struct system *system, struct core *core, uint64_t line, bool store, uint32_t *latency)
 {
-    struct page *page = directory_page(&model->directory, line);
+    struct page *page = directory_page(&system->directory, line);
     if (page == NULL)
-        page = first_touch(model, core, line);
+        page = first_touch(system, core, line);
     struct entry *entry = &page->line[line / MACHINE_LINE % PAGE_LINES];
     uint64_t tag = line | TAG_LOAD;
 
@@ -273,15 +298,14 @@ static uint64_t fetch(struct model *model, struct core *core, uint64_t line, boo
         tag &= ~(uint64_t)TAG_LOAD;
         core->open++;
     }
-    bool modified =
-        entry->owner != NO_OWNER &&
-        (*cache_peek(model->core[entry->owner].outer, line) & TAG_STATE) == TAG_MODIFIED;
-    *latency = serve(model, core, page, entry, modified);
+    bool modified = entry->owner != NO_OWNER &&
+                    (*cache_peek(system->core[entry->owner].outer, line) & TAG_STATE) == TAG_MODIFIED;
+    *latency = serve(system, core, page, entry, modified);
     if (store)
-        *latency = larger(*latency, take_away(model, core, entry, line));
+        *latency = larger(*latency, take_away(system, core, entry, line));
     else
-        downgrade(model, entry, line, modified);
-    l3_fill(model, core->node, entry, line);
+        downgrade(system, entry, line, modified);
+    l3_fill(system, core->node, entry, line);
 
     if (cores_none(&entry->holders)) {
         entry->owner = (uint8_t)core->id;
@@ -294,7 +318,7 @@ static uint64_t fetch(struct model *model, struct core *core, uint64_t line, boo
         tag |= TAG_TRACKED;
     uint64_t out = cache_put(core->outer, tag);
     if (out != 0)
-        evict(model, core, out);
+        evict(system, core, out);
     return tag;
 }
 
@@ -302,7 +326,7 @@ static uint64_t fetch(struct model *model, struct core *core, uint64_t line, boo
 
 /* What an access does that the fast path must not pass, to a line that is in the L1 by now with this tag. Returns
  * how long an upgrade took, or 0. */
-static uint32_t attend(struct model *model, struct core *core, uint64_t tag, words_t words, bool store)
+static uint32_t attend(struct system *system, struct core *core, uint64_t tag, words_t words, bool store)
 {
     uint64_t line = tag & ~TAG_FLAGS;
     uint64_t before = tag;
@@ -310,7 +334,7 @@ static uint32_t attend(struct model *model, struct core *core, uint64_t tag, wor
     struct entry *entry = NULL;
 
     if (!(tag & TAG_LOAD) || (tag & TAG_STATE) == TAG_SHARED || tag & TAG_TRACKED)
-        entry = directory_entry(&model->directory, line);
+        entry = directory_entry(&system->directory, line);
     if (!(tag & TAG_LOAD) && entry->sharing->written[core->id] & words) {
         core->counts.true_sharing++;
         core->open--;
@@ -319,7 +343,7 @@ static uint32_t attend(struct model *model, struct core *core, uint64_t tag, wor
     if (store) {
         if ((tag & TAG_STATE) == TAG_SHARED) {
             core->tally->upgrades++;
-            wait = larger(model->machine.l3.latency, take_away(model, core, entry, line));
+            wait = larger(system->machine.l3.latency, take_away(system, core, entry, line));
             entry->owner = (uint8_t)core->id;
             if (entry->sharing != NULL)
                 tag |= TAG_TRACKED;
@@ -327,7 +351,7 @@ static uint32_t attend(struct model *model, struct core *core, uint64_t tag, wor
         if (tag & TAG_TRACKED) {
             if ((tag & TAG_STATE) != TAG_MODIFIED)
                 sharing_own(entry->sharing);
-            sharing_write(entry->sharing, model->cores, core->id, words);
+            sharing_write(entry->sharing, system->cores, core->id, words);
         }
         tag |= TAG_MODIFIED;
     }
@@ -338,16 +362,16 @@ static uint32_t attend(struct model *model, struct core *core, uint64_t tag, wor
 }
 
 /* An access that the fast path does not let pass, within one line. */
-static uint32_t access_line(struct model *model, struct core *core, uint64_t address, unsigned size,
+static uint32_t access_line(struct system *system, struct core *core, uint64_t address, unsigned size,
                             enum model_kind kind)
 {
-    const struct machine *machine = &model->machine;
+    const struct machine *machine = &system->machine;
     uint64_t line = address & ~TAG_FLAGS & ADDRESS_MASK;
     bool store = kind != MODEL_LOAD;
     uint32_t latency = machine->l1.latency;
     uint64_t tag;
 
-    core->accesses[kind]++;
+    system->model.front[core->id].accesses[kind]++;
     uint64_t *at = cache_touch(&core->l1, line);
     if (at != NULL) {
         tag = *at;
@@ -359,46 +383,43 @@ static uint32_t access_line(struct model *model, struct core *core, uint64_t add
             latency = machine->l2.latency;
         } else {
             core->tally->l2_miss++;
-            tag = fetch(model, core, line, store, &latency);
+            tag = fetch(system, core, line, store, &latency);
         }
         if (core->outer != &core->l1)
             cache_put(&core->l1, tag);
     }
     if (!(tag & (store ? TAG_STORE : TAG_LOAD)))
-        latency = larger(latency, attend(model, core, tag, words_of(address, size), store));
+        latency = larger(latency, attend(system, core, tag, words_of(address, size), store));
     core->tally->cycles += latency - machine->l1.latency;
     return latency;
 }
 
-uint32_t model_access(struct model *model, unsigned id, uint64_t address, unsigned size, enum model_kind kind)
+uint32_t model_access_slow(struct model *model, unsigned id, uint64_t address, unsigned size,
+                           enum model_kind kind)
 {
-    struct core *core = &model->core[id];
+    struct system *system = system_of(model);
+    struct core *core = &system->core[id];
     unsigned room = MACHINE_LINE - (unsigned)(address % MACHINE_LINE);
 
-    if (size > room)
-        return access_line(model, core, address, room, kind) +
-               access_line(model, core, address + room, size - room, kind);
-    uint64_t pass = kind == MODEL_LOAD ? TAG_LOAD : TAG_STORE;
-    uint64_t line = address & ~TAG_FLAGS;
-    if ((*cache_set(&core->l1, line) & (~TAG_FLAGS | pass)) == (line | pass)) {
-        core->accesses[kind]++;
-        return model->machine.l1.latency;
-    }
-    return access_line(model, core, address, size, kind);
+    if (size <= room)
+        return access_line(system, core, address, size, kind);
+    return access_line(system, core, address, room, kind) +
+           access_line(system, core, address + room, size - room, kind);
 }
 
 /* ---- what a caller asks --------------------------------------------------------------------------------------- */
 
 void model_count(struct model *model, unsigned id, bool on)
 {
-    struct core *core = &model->core[id];
-    core->accesses = on ? core->counted : core->ignored;
+    struct core *core = &system_of(model)->core[id];
+    model->front[id].accesses = on ? core->counted : core->ignored;
     core->tally = on ? &core->counts : &core->nothing;
 }
 
 const struct model_counts *model_counts(struct model *model, unsigned id)
 {
-    struct core *core = &model->core[id];
+    struct system *system = system_of(model);
+    struct core *core = &system->core[id];
     struct model_counts *counts = &core->counts;
     const struct cache *outer = core->outer;
 
@@ -414,40 +435,43 @@ const struct model_counts *model_counts(struct model *model, unsigned id)
     counts->loads = core->counted[MODEL_LOAD];
     counts->stores = core->counted[MODEL_STORE];
     counts->atomics = core->counted[MODEL_ATOMIC];
-    counts->cycles += (counts->loads + counts->stores + counts->atomics) * model->machine.l1.latency;
+    counts->cycles += (counts->loads + counts->stores + counts->atomics) * model->hit;
     return counts;
 }
 
 void model_forget(struct model *model, uint64_t address, uint64_t bytes)
 {
+    struct system *system = system_of(model);
     uint64_t at = address & ADDRESS_MASK;
     uint64_t end = bytes < ADDRESS_MASK + 1 - at ? at + bytes : ADDRESS_MASK + 1;
     struct page *page;
 
-    while (bytes > 0 && (page = directory_next(&model->directory, &at, end)) != NULL) {
+    while (bytes > 0 && (page = directory_next(&system->directory, &at, end)) != NULL) {
         uint64_t line = at & ~(uint64_t)(PAGE_SIZE - 1);
         for (unsigned i = 0; i < PAGE_LINES; i++, line += MACHINE_LINE) {
             struct entry *entry = &page->line[i];
             while (!cores_none(&entry->holders))
-                drop(&model->core[cores_pop(&entry->holders)], line);
+                drop(&system->core[cores_pop(&entry->holders)], line);
             for (unsigned nodes = entry->l3; nodes != 0; nodes &= nodes - 1)
-                cache_take(&model->l3[__builtin_ctz(nodes)], line);
+                cache_take(&system->l3[__builtin_ctz(nodes)], line);
         }
-        directory_remove(&model->directory, at);
+        directory_remove(&system->directory, at);
         at = line;
     }
 }
 
 void model_bind(struct model *model, uint64_t address, uint64_t bytes, uint64_t mask)
 {
+    struct system *system = system_of(model);
     uint64_t at = address & ADDRESS_MASK;
     uint64_t end = bytes < ADDRESS_MASK + 1 - at ? at + bytes : ADDRESS_MASK + 1;
-    bindings_set(&model->bindings, at / PAGE_SIZE, (end + PAGE_SIZE - 1) / PAGE_SIZE,
-                 mask & ((UINT64_C(1) << model->machine.nodes) - 1));
+    bindings_set(&system->bindings, at / PAGE_SIZE, (end + PAGE_SIZE - 1) / PAGE_SIZE,
+                 mask & ((UINT64_C(1) << system->machine.nodes) - 1));
 }
 
 int model_home(const struct model *model, uint64_t address)
 {
-    const struct page *page = directory_page(&model->directory, address);
+    const struct system *system = (const struct system *)model;
+    const struct page *page = directory_page(&system->directory, address);
     return page == NULL ? -1 : page->home;
 }

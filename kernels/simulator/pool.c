@@ -5,7 +5,7 @@
 
 #include "pool.h"
 
-#define POOL_ALIGN      ((size_t)64)
+#define POOL_ALIGN       ((size_t)64)
 #define CHUNK_BYTES      ((size_t)4 << 20)
 #define EXIT_ENVIRONMENT 3
 
@@ -15,7 +15,8 @@ struct chunk {
 
 void *memory_map(size_t bytes)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -23,9 +24,10 @@ void *memory_need(size_t bytes)
 {
     void *memory = memory_map(bytes);
     if (memory == NULL) {
-        fprintf(stderr,
-                "simulator: no memory for %zu bytes more: simulate fewer cores, or a program with less memory\n",
-                bytes);
+        fprintf(
+            stderr,
+            "simulator: no memory for %zu bytes more: simulate fewer cores, or a program with less memory\n",
+            bytes);
         _exit(EXIT_ENVIRONMENT);
     }
     return memory;

@@ -1,8 +1,8 @@
 /*
  * pool.h - memory straight from the system, for a process whose malloc belongs to someone else.
  *
- * A pool hands out pieces of one size, zeroed, and takes them back. Pieces never move, and are aligned to 64 bytes where
- * their size is a multiple of that.
+ * A pool hands out pieces of one size, zeroed, and takes them back. Pieces never move, and are aligned to 64 bytes
+ * where their size is a multiple of that.
  */
 #ifndef AK_SIM_POOL_H
 #define AK_SIM_POOL_H

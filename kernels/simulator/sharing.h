@@ -22,8 +22,9 @@ _Static_assert(MACHINE_LINE / SHARING_WORD == 16, "a bit for each word");
 
 struct sharing {
     struct cores lost;
-    words_t noted;     /* words written by the line's present owner, already known to all */
-    words_t written[]; /* [cores]: what others wrote since the core lost the line; of no meaning for a core that did
+    words_t noted; /* words written by the line's present owner, already known to all */
+    words_t written
+        []; /* [cores]: what others wrote since the core lost the line; of no meaning for a core that did
                           not; kept for one that came back until it loses the line again */
 };
 

@@ -42,7 +42,8 @@ static void text_both_ways(void **state)
     machine_text(&machine, ' ', text);
     assert_true(strlen(text) + 1 < MACHINE_TEXT_MAX);
     struct machine copy = {0};
-    for (char *word = strtok_r(strcpy(again, text), " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
+    for (char *word = strtok_r(strcpy(again, text), " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest))
         set(&copy, word);
     machine_text(&copy, ' ', again);
     assert_string_equal(text, again);
@@ -51,9 +52,31 @@ static void text_both_ways(void **state)
 static void words(void **state)
 {
     static const char *const bad[] = {
-        "", "=", "nodes", "nodes=", "nodes=x", "nodes=-1", "nodes=+1", "nodes= 1", "nodes=1 ", "nodes=1:2", "nodes=0x4",
-        "nodes=4294967296", "node=1", "nodesx=1", "Nodes=1", "l1=", "l1=32768", "l1=32768:8", "l1=32768:8:",
-        "l1=32768:8:4:1", "l1=:8:4", "l1=32768::4", "l1=18446744073709551616:8:4", "l1=32768:4294967296:4", "l1=32K:8:4",
+        "",
+        "=",
+        "nodes",
+        "nodes=",
+        "nodes=x",
+        "nodes=-1",
+        "nodes=+1",
+        "nodes= 1",
+        "nodes=1 ",
+        "nodes=1:2",
+        "nodes=0x4",
+        "nodes=4294967296",
+        "node=1",
+        "nodesx=1",
+        "Nodes=1",
+        "l1=",
+        "l1=32768",
+        "l1=32768:8",
+        "l1=32768:8:",
+        "l1=32768:8:4:1",
+        "l1=:8:4",
+        "l1=32768::4",
+        "l1=18446744073709551616:8:4",
+        "l1=32768:4294967296:4",
+        "l1=32K:8:4",
     };
     struct machine machine = machine_default;
     (void)state;

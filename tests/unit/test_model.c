@@ -330,7 +330,8 @@ static void many_bindings(void **state)
     }
     for (unsigned page = 0; page < PAGES; page++) {
         int home = 6;
-        unsigned turn = nodes[page] ? (page - (unsigned)origin[page]) % (unsigned)__builtin_popcount(nodes[page]) : 0;
+        unsigned turn =
+            nodes[page] ? (page - (unsigned)origin[page]) % (unsigned)__builtin_popcount(nodes[page]) : 0;
         for (int node = 0; nodes[page] && node < 8; node++) {
             if (nodes[page] >> node & 1 && turn-- == 0) {
                 home = node;
@@ -349,23 +350,23 @@ static void who_serves(void **state)
     (void)state;
     make(large(2, 2)); /* cores 0 1 | 2 3 */
     assert_int_equal(load(0, BASE), 240);
-    assert_int_equal(load(1, BASE), 50);      /* its L3 */
-    assert_int_equal(load(2, BASE), 400);     /* a clean copy elsewhere does not help */
-    assert_int_equal(store(0, BASE), 300);    /* an upgrade waits for the farthest */
+    assert_int_equal(load(1, BASE), 50);   /* its L3 */
+    assert_int_equal(load(2, BASE), 400);  /* a clean copy elsewhere does not help */
+    assert_int_equal(store(0, BASE), 300); /* an upgrade waits for the farthest */
     assert_int_equal(store(0, BASE), 4);
     assert_int_equal(model_counts(model, 0)->upgrades, 1);
     assert_int_equal(model_counts(model, 0)->invalidations, 2);
-    assert_int_equal(load(1, BASE), 60);      /* changed, in the node */
-    assert_int_equal(store(1, BASE), 60);     /* upgrade, within the node */
-    assert_int_equal(load(2, BASE), 300);     /* changed, in another */
+    assert_int_equal(load(1, BASE), 60);  /* changed, in the node */
+    assert_int_equal(store(1, BASE), 60); /* upgrade, within the node */
+    assert_int_equal(load(2, BASE), 300); /* changed, in another */
     assert_int_equal(load(3, BASE), 50);
-    assert_int_equal(load(0, BASE), 50);      /* written back to the L3 of the node that changed it */
+    assert_int_equal(load(0, BASE), 50); /* written back to the L3 of the node that changed it */
     assert_int_equal(model_counts(model, 1)->hitm_local, 1);
     assert_int_equal(model_counts(model, 2)->hitm_remote, 1);
     assert_int_equal(model_counts(model, 2)->cross_node, 2);
     assert_int_equal(model_counts(model, 2)->l3_miss, 2);
     assert_int_equal(store(2, BASE), 300);
-    assert_int_equal(load(0, BASE), 300);     /* the copy in its L3 was taken away too */
+    assert_int_equal(load(0, BASE), 300); /* the copy in its L3 was taken away too */
 
     assert_int_equal(load(0, BASE + LINE), 240);
     assert_int_equal(store(0, BASE + LINE), 4); /* exclusive: nobody is asked */
@@ -607,7 +608,8 @@ enum ref_state { REF_I, REF_S, REF_E, REF_M };
 static struct {
     struct machine machine;
     uint64_t now; /* accesses so far */
-    uint64_t l1[REF_CORES][REF_LINES], l2[REF_CORES][REF_LINES], l3[REF_NODES][REF_LINES]; /* last use; 0: not in */
+    uint64_t l1[REF_CORES][REF_LINES], l2[REF_CORES][REF_LINES],
+        l3[REF_NODES][REF_LINES]; /* last use; 0: not in */
     enum ref_state state[REF_CORES][REF_LINES];
     uint64_t lost[REF_CORES][REF_LINES]; /* when; 0: not lost */
     uint64_t open[REF_CORES][REF_LINES]; /* when the line of this stay had been lost; 0: not open */
@@ -744,7 +746,8 @@ static uint32_t ref_fetch(unsigned core, unsigned line, bool is_store)
     return latency;
 }
 
-static void ref_outer_evict(unsigned core, const uint64_t *used, const struct machine_cache *shape, unsigned line)
+static void ref_outer_evict(unsigned core, const uint64_t *used, const struct machine_cache *shape,
+                            unsigned line)
 {
     int victim = ref_victim(used, shape, line);
     if (victim < 0)
@@ -885,12 +888,14 @@ static void trace(struct machine machine, unsigned lines, unsigned steps, uint64
         } else if (what < 8) {
             assert_memory_equal(model_counts(model, core), ref_counts(core), sizeof ref.counts[core]);
         } else {
-            unsigned line = roll(roll(3) || lines < 4 ? lines : 4), size = roll(4) ? 1 + roll(8) : 1 + roll(64);
+            unsigned line = roll(roll(3) || lines < 4 ? lines : 4),
+                     size = roll(4) ? 1 + roll(8) : 1 + roll(64);
             unsigned offset = line * 64 + roll(64);
             enum model_kind kind = roll(3) ? MODEL_LOAD : roll(4) ? MODEL_STORE : MODEL_ATOMIC;
             if (offset + size > lines * 64)
                 size = lines * 64 - offset;
-            assert_int_equal(model_access(model, core, BASE + offset, size, kind), ref_access(core, offset, size, kind));
+            assert_int_equal(model_access(model, core, BASE + offset, size, kind),
+                             ref_access(core, offset, size, kind));
         }
     }
     for (unsigned core = 0; core < REF_CORES; core++)
@@ -947,11 +952,13 @@ static void all_short_traces(void **state)
             if (choice < 8) { /* core 0 or 2, word 0 or 1, load or store */
                 unsigned core = choice & 4 ? 2 : 0, word = choice & 2 ? 4 : 0;
                 enum model_kind kind = choice & 1 ? MODEL_STORE : MODEL_LOAD;
-                assert_int_equal(model_access(model, core, BASE + word, 4, kind), ref_access(core, word, 4, kind));
+                assert_int_equal(model_access(model, core, BASE + word, 4, kind),
+                                 ref_access(core, word, 4, kind));
             } else if (choice < 10) {
                 unsigned core = choice == 8 ? 0 : 2;
                 for (unsigned k = 1; k <= 4; k++)
-                    assert_int_equal(load(core, BASE + k * 4 * LINE), ref_access(core, k * 256, 4, MODEL_LOAD));
+                    assert_int_equal(load(core, BASE + k * 4 * LINE),
+                                     ref_access(core, k * 256, 4, MODEL_LOAD));
             } else {
                 model_forget(model, BASE, PAGE);
                 ref_forget(0);
