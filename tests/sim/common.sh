@@ -21,10 +21,10 @@ case $(qemu-x86_64 --version) in
   *) skip "the simulated machine" "qemu-x86_64 is not of version 7.2"; finish ;;
 esac
 
-# What programs read of a machine's nodes. The list ends with a line, as the kernel's does.
-nodes=$dir/root/sys/devices/system/node
-mkdir -p "$nodes"
-echo 0-3 > "$nodes/has_memory"
+# What programs read of a machine: its nodes, its CPUs (glibc has so many arenas for each).
+mkdir -p "$dir/root/sys/devices/system/node" "$dir/root/sys/devices/system/cpu"
+echo 0-3 > "$dir/root/sys/devices/system/node/has_memory"
+echo 0-63 | tee "$dir/root/sys/devices/system/cpu/possible" > "$dir/root/sys/devices/system/cpu/online"
 
 # in_machine WORDS COMMAND...: nothing of this process's environment, and the same addresses in every run
 in_machine() {

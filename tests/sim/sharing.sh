@@ -6,7 +6,7 @@ set -u
 # shellcheck source=common.sh
 . "$(dirname "$0")/common.sh"
 
-threads=64 ops=1000
+threads=64
 words="$epyc,mode=weave,quantum=1000"
 
 # shares KERNEL ALLOCATOR yes|no
@@ -15,6 +15,7 @@ shares() {
     skip "$1, $2" "it is not installed"
     return
   fi
+  case $3 in yes) ops=200 ;; no) ops=1000 ;; esac
   kernel "$2" "$words" "$1" --threads $threads --ops $ops --object 8
   misses=$(column sim_false_sharing) done=$(column ops)
   case $3 in
@@ -32,6 +33,7 @@ for allocator in mimalloc tlfl; do
 done
 shares false_active tcmalloc yes
 shares false_active jemalloc no
+shares false_active glibc no
 shares false_active tlfl-packed yes
 shares false_passive tlfl-packed yes
 
