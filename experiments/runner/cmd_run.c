@@ -192,7 +192,7 @@ static void print_command(struct suite *s, const struct plan *plan)
     putchar('\n');
 }
 
-static void print_plan(const struct plan *plan)
+static void print_plan(struct suite *s, const struct plan *plan)
 {
     char rough[32], most[32];
     double longest = 0;
@@ -210,6 +210,7 @@ static void print_plan(const struct plan *plan)
         skipped += skip != NULL;
         longest += skip ? 0 : (double)b->timeout_s;
     }
+    print_command(s, plan);
     printf("%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
            " repetitions: roughly %s, "
            "by the timeouts at most %s\n",
@@ -348,8 +349,7 @@ static int cmd_run(int argc, char **argv)
     if (!good)
         code = fault_print(&fault);
     else if (o.dry_run) {
-        print_plan(&plan);
-        print_command(&suite, &plan);
+        print_plan(&suite, &plan);
         code = AK_DONE;
     } else
         code = run_plan(&suite, &o, &plan, command, &fault);
