@@ -332,10 +332,13 @@ static uint32_t attend(struct system *system, struct core *core, uint64_t tag, w
     uint64_t before = tag;
     uint32_t wait = 0;
     struct entry *entry = NULL;
+    struct sharing *sharing = NULL;
 
-    if (!(tag & TAG_LOAD) || (tag & TAG_STATE) == TAG_SHARED || tag & TAG_TRACKED)
+    if ((tag & TAG_STATE) == TAG_SHARED || tag & TAG_TRACKED) {
         entry = directory_entry(&system->directory, line);
-    if (!(tag & TAG_LOAD) && entry->sharing->written[core->id] & words) {
+        sharing = entry->sharing;
+    }
+    if (!(tag & TAG_LOAD) && sharing != NULL && sharing->written[core->id] & words) {
         core->counts.true_sharing++;
         core->open--;
         tag |= TAG_LOAD;
@@ -345,13 +348,13 @@ static uint32_t attend(struct system *system, struct core *core, uint64_t tag, w
             core->tally->upgrades++;
             wait = larger(system->machine.l3.latency, take_away(system, core, entry, line));
             entry->owner = (uint8_t)core->id;
-            if (entry->sharing != NULL)
-                tag |= TAG_TRACKED;
+            sharing = entry->sharing;
         }
-        if (tag & TAG_TRACKED) {
+        if (sharing != NULL) {
             if ((tag & TAG_STATE) != TAG_MODIFIED)
-                sharing_own(entry->sharing);
-            sharing_write(entry->sharing, system->cores, core->id, words);
+                sharing_own(sharing);
+            sharing_write(sharing, system->cores, core->id, words);
+            tag |= TAG_TRACKED;
         }
         tag |= TAG_MODIFIED;
     }
