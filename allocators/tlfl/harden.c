@@ -97,11 +97,15 @@ static bool block_resize_in_place(struct found found, size_t size)
     return size >= found.size >> HARDEN_KEEP_SHIFT && tlfl__small_resize(found.span, found.head, size);
 }
 
-/* Of a large block that cannot move nothing is given back. */
+/* A block that has nowhere to move; NULL where it is to grow. */
 static void *block_shrink(void *pointer, struct found found, size_t size)
 {
-    if (size > found.size || (found.head != NULL && !tlfl__small_resize(found.span, found.head, size)))
+    if (size > found.size)
         return NULL;
+    if (found.head != NULL)
+        tlfl__small_resize(found.span, found.head, size);
+    else
+        tlfl__guarded_shrink(found.guarded, size);
     return pointer;
 }
 

@@ -250,6 +250,18 @@ bool tlfl__guarded_resize(struct guarded *guarded, size_t size)
     return true;
 }
 
+void tlfl__guarded_shrink(struct guarded *guarded, size_t size)
+{
+    char *behind = guarded->pointer + size;
+    char *end = (char *)size_round((uintptr_t)behind, tlfl__os_page());
+    pages_wipe(end, guarded->end);
+    if (!guarded->guards || pages_set(end, guarded->end, false))
+        guarded->end = end;
+    tlfl__pattern_fill(behind, guarded->end);
+    guarded->size = size;
+    guarded_set_live(guarded);
+}
+
 bool tlfl__guarded_clear(void)
 {
     bool any = false;

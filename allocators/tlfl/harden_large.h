@@ -55,6 +55,10 @@ void tlfl__guarded_free(struct guarded *guarded, const char *call);
 /* Gives a block that was checked another size where it is; false when it does not fit, or too much would be filler. */
 bool tlfl__guarded_resize(struct guarded *guarded, size_t size);
 
+/* Gives a block that was checked a lesser size where it is, however much: the pages behind go back and become part of the
+ * guard. For a block that has nowhere to move. */
+void tlfl__guarded_shrink(struct guarded *guarded, size_t size);
+
 /* Lets go of all freed and idle blocks; true when there were any. */
 bool tlfl__guarded_clear(void);
 
