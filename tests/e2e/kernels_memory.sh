@@ -139,10 +139,10 @@ ratios_follow_from_the_looks() { # the six looks of the memory pass follow those
   jq -c '.timeline, (.metrics | map(select(.name | test("ratio|over"))))' "$dir/json"
   return 1
 }
-if command -v jq > /dev/null; then
+if has jq; then
   check "fragment: internal and external are what the looks say" ratios_follow_from_the_looks
 else
-  skip "fragment: internal and external are what the looks say" "jq is not installed"
+  skip "fragment: internal and external are what the looks say" "no jq: make deps installs it"
 fi
 
 check "fragment: a moment that was not looked at has no ratio, and says why" sh -c '
