@@ -12,6 +12,7 @@ ops=${OPS:-2000000}
 [ $# -eq 0 ] || die 2 "'$1': expected no arguments"
 count_check ROUNDS "$rounds"
 count_check OPS "$ops"
+[ -d "$build/tests/conformance" ] || die 3 "$build/tests/conformance is not there: run make tests"
 log=$dir/log
 passed=0
 failed=0

@@ -12,6 +12,9 @@ root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
 cd "$root" || exit 3
 export BUILD
 
+# built FOLDER: of test programs, or the end
+built() { [ -d "$build/tests/$1" ] || die 3 "$build/tests/$1 is not there: run make tests"; }
+
 groups="unit sanitized conformance misuse programs cross guest tlfl model R e2e"
 # shellcheck disable=SC2086 # words
 [ $# -gt 0 ] || set -- $groups
@@ -47,6 +50,7 @@ one() {
 }
 
 unit() {
+  built unit
   for t in "$build"/tests/unit/*; do
     [ -x "$t" ] && [ -f "$t" ] && one "unit/${t##*/}" env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
   done
@@ -70,6 +74,7 @@ sanitized() {
 # Each conformance test under the C library's malloc, as a check of the test itself, and under every build of tlfl.
 # (What only tlfl promises is skipped under glibc; those lines say nothing and are not counted.)
 conformance() {
+  built conformance
   for t in "$build"/tests/conformance/*; do
     { [ -x "$t" ] && [ -f "$t" ]; } || continue
     one "conformance/${t##*/} glibc" "$t"
@@ -106,6 +111,7 @@ guest() {
 }
 
 tlfl() {
+  built tlfl
   for t in "$build"/tests/tlfl/*; do
     [ -x "$t" ] && [ -f "$t" ] && one "tlfl/${t##*/}" "$t"
   done

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/fixtures/tap.sh"
 bench=$root/experiments/bench
 export BENCH_OUT="$dir/out"
-skip_without "the scripts beside ak" jq Rscript "$build/bin/ak"
+skip_without "the scripts beside ak" jq Rscript gnuplot latexmk "$build/bin/ak"
 
 # refused CODE PATTERN COMMAND...: ends with CODE and one line on stderr that matches, nothing on stdout
 refused() {
@@ -68,7 +68,16 @@ refused 2 "'more': expected --long alone" "$root/tests/model/run.sh" --long more
 refused 2 "'bogus': expected no arguments" "$root/tests/long.sh" bogus
 refused 2 "no group 'bogus'" "$root/tests/run.sh" unit bogus
 refused 2 "unknown linter 'bogus'" "$root/tests/lint.sh" bogus
-refused 2 "usage: " "$root/experiments/pipeline.sh" ak smoke
+refused 2 "want AK PRESET" "$root/experiments/pipeline.sh" ak smoke
+refused 3 "no $dir/none/ak" "$root/experiments/pipeline.sh" "$dir/none/ak" smoke "$dir/results" paper
+refused 2 "PAPER='$dir/none'" env PAPER="$dir/none" "$root/experiments/pipeline.sh" "$build/bin/ak" smoke "$dir/results" paper
+refused 2 "unknown preset 'qick'" "$root/experiments/pipeline.sh" "$build/bin/ak" qick "$dir/results" paper
+refused 2 "want RESULTS" "$root/analysis/paper.sh"
+refused 2 "no such folder" "$root/analysis/paper.sh" "$dir/none"
+refused 2 "no paper.tex" "$root/analysis/paper.sh" "$dir" "$dir"
+refused 3 "AK='none/ak'" env AK=none/ak "$root/analysis/paper.sh" "$dir"
+refused 3 "tests/unit is not there: run make tests" env BUILD="$dir/none" "$root/tests/run.sh" unit
+refused 3 "is not there: run make tests" env BUILD="$dir/none" "$root/tests/long.sh"
 
 # ---- tools ----
 mkdir "$dir/bin"
@@ -82,15 +91,17 @@ without() {
   refused 3 "no $taken: make deps installs it" env PATH="$dir/bin" "$@"
   mv "$dir/taken" "$dir/bin/$taken"
 }
-if [ -x /usr/bin/jq ] && [ -x /usr/bin/Rscript ]; then
+if [ -x /usr/bin/jq ] && [ -x /usr/bin/Rscript ] && [ -x /usr/bin/gnuplot ] && [ -x /usr/bin/latexmk ]; then
   without jq "$root/tests/misuse/calibrate.sh" tlfl
   without jq "$bench/run.sh" cpu
   without jq "$bench/instructions.sh" tlfl
   without jq "$bench/trivial.sh" tlfl
   without jq "$root/experiments/peers.sh"
+  without gnuplot "$root/experiments/pipeline.sh" "$build/bin/ak" smoke "$dir/results" paper
+  without latexmk "$root/analysis/paper.sh" "$dir"
   without Rscript "$bench/run.sh" cpu
 else
-  skip "scripts without a tool" "jq and Rscript are elsewhere"
+  skip "scripts without a tool" "they are elsewhere"
 fi
 is "nothing was measured on the way" "$(ls "$BENCH_OUT")" ""
 finish
