@@ -1,5 +1,6 @@
-# common.sh - to be sourced by scripts that have set $root (the tree): $build, a folder $dir that goes away at the end, and the
-# functions say, die, need, count_check, loadable, usage. Answers --help by the head comment of the script.
+# common.sh - to be sourced by scripts that have set $root (the tree): $build, a folder $dir that goes away at the end,
+# and the functions say, die, has, lacks, need, count_check, loadable, usage. Answers --help by the head comment of the
+# script.
 # shellcheck shell=sh
 
 me=${me:-$(basename "$0")} # what messages begin with

@@ -135,7 +135,7 @@ static void pingpong_measure(struct ctx *c, unsigned from, unsigned to)
 
 static const char *refuse(void)
 {
-    return strcmp(param_word("placement"), "none") != 0 ? NULL : "--placement none, and every thread needs a CPU of its own";
+    return strcmp(param_word("placement"), "none") == 0 ? "--placement none, and each thread needs a CPU of its own" : NULL;
 }
 
 static int setup(struct ctx *c)

@@ -48,7 +48,8 @@ static int counters_check(char *why, size_t why_size)
 
     if (!kernel.makes_threads || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
         return 0;
-    snprintf(why, why_size, "--counters %s: events of the threads that this kernel makes are not counted; use auto or none", name);
+    snprintf(why, why_size, "--counters %s: events of the threads that this kernel makes are not counted; use auto or none",
+             name);
     return EXIT_USAGE;
 }
 

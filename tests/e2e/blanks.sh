@@ -1,6 +1,6 @@
 #!/bin/sh
-# The suite in a folder whose path has blanks, which LD_PRELOAD cannot hold, make only as a relative path, and R passes to a
-# script in another form. A copy of the tree with what is built. Prints TAP.
+# The suite in a folder whose path has blanks, which LD_PRELOAD cannot hold, make only as a relative path, and R passes to
+# a script in another form. A copy of the tree with what is built. Prints TAP.
 # shellcheck disable=SC2317 # functions that check calls by name are not unreachable
 set -u
 
@@ -10,8 +10,12 @@ skip_without "the suite in a folder with blanks" jq Rscript valgrind "$build/bin
 
 copy="$dir/with a blank/suite"
 mkdir -p "$copy/build/tests" || exit 3
-for part in Makefile config.mk .lintr allocators kernels experiments analysis paper docs tests; do cp -R "$root/$part" "$copy/" || exit 3; done
-for part in bin kernels counters lib tests/misuse; do cp -R "$build/$part" "$copy/build/$part" || exit 3; done
+for part in Makefile config.mk .lintr allocators kernels experiments analysis paper docs tests; do
+  cp -R "$root/$part" "$copy/" || exit 3
+done
+for part in bin kernels counters lib tests/misuse; do
+  cp -R "$build/$part" "$copy/build/$part" || exit 3
+done
 bench=$copy/experiments/bench
 export BUILD=build BENCH_OUT="$dir/rows of it" RELEASE=glibc PEERS=""
 
@@ -20,12 +24,17 @@ tap_passes() { # tap_passes COMMAND...: ends with 0, with no line that is not ok
   grep -q '^ok' "$dir/lines" && ! grep '^not ok' "$dir/lines"
 }
 # measured FILE: rows, and none with a reason
-measured() { awk -F , 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "reason") at = i } NR > 1 && at && $at != "" { print; bad = 1 } END { exit bad || NR < 2 }' "$BENCH_OUT/$1"; }
+measured() {
+  awk -F , '
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == "reason") at = i; next }
+    at && $at != "" { print; bad = 1 }
+    END { exit bad || NR < 2 }' "$BENCH_OUT/$1"
+}
 
 check "make help" make -s -C "$copy" help
 check "ak finds what it needs" "$copy/build/bin/ak" doctor
-check "a sweep runs under an allocator of the folder" "$copy/build/bin/ak" run contention --preset smoke --allocators glibc,tlfl \
-  --threads 1 --out "$dir/a run"
+check "a sweep runs under an allocator of the folder" "$copy/build/bin/ak" run contention --preset smoke --threads 1 \
+  --allocators glibc,tlfl --out "$dir/a run"
 check "its rows verify" "$copy/build/bin/ak" verify "$dir/a run"
 check "the rules of the misuse programs" tap_passes "$copy/tests/misuse/check.sh" rules
 check "what tlfl stops" tap_passes "$copy/tests/misuse/check.sh" tlfl
