@@ -1,6 +1,7 @@
 # bench.R BENCH SUBJECT: the rows of experiments/bench/run.sh (folder BENCH) into figures with intervals, targets and
 # verdicts: BENCH/figures.csv, and the page BENCH/bench.md. Prints the figures.
-this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
+this <- dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg), fixed = TRUE))) # R's way to pass a blank
 source(file.path(this, "R", "main.R"))
 
 run_script("Rscript analysis/bench.R BENCH SUBJECT", 2, function(args) {

@@ -1,5 +1,6 @@
 # figures.R RESULTS OUT: data, PDF and SVG of every figure, and the macros of their captions, from OUT/fit.csv and RESULTS.
-this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
+this <- dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg), fixed = TRUE))) # R's way to pass a blank
 source(file.path(this, "R", "main.R"))
 
 run_script("Rscript analysis/figures.R RESULTS OUT", 2, function(args) {

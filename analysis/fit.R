@@ -1,5 +1,6 @@
 # fit.R RESULTS OUT: fit the cost model; writes OUT/fit.csv, OUT/model.csv, OUT/heldout.csv.
-this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
+this <- dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg), fixed = TRUE))) # R's way to pass a blank
 source(file.path(this, "R", "main.R"))
 
 run_script("Rscript analysis/fit.R RESULTS OUT", 2, function(args) {

@@ -1,5 +1,6 @@
 # numbers.R RESULTS OUT: OUT/numbers.tex, a macro for every number of the paper's prose.
-this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
+this <- dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg), fixed = TRUE))) # R's way to pass a blank
 source(file.path(this, "R", "main.R"))
 
 run_script("Rscript analysis/numbers.R RESULTS OUT", 2, function(args) {

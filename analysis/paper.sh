@@ -5,21 +5,22 @@
 # (default: build/bin/ak of the suite, else ak in PATH); AK=none skips the check.
 set -eu
 
-if [ $# -lt 1 ] || [ $# -gt 2 ]; then
-  echo "usage: analysis/paper.sh RESULTS [PAPER]" >&2
-  exit 2
-fi
-here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=../experiments/common.sh
+. "$root/experiments/common.sh"
+here=$root/analysis
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then die 2 "want RESULTS [PAPER]"; fi
 results=$1
-if [ ! -d "$results" ]; then
-  echo "$results: no such folder; 'make reproduce' measures one, 'make paper RESULTS=DIR' names another" >&2
-  exit 2
-fi
+[ -d "$results" ] ||
+  die 2 "$results: no such folder; 'make reproduce' measures one, 'make paper RESULTS=DIR' names another"
+need Rscript gnuplot latexmk
 
 ak=${AK:-}
 if [ -z "$ak" ]; then
-  ak=$here/../build/bin/ak
+  ak=$build/bin/ak
   [ -x "$ak" ] || ak=ak
+elif [ "$ak" != none ] && ! has "$ak"; then
+  die 3 "AK='$ak': no such command"
 fi
 if [ "$ak" != none ] && ! command -v "$ak" >/dev/null 2>&1; then
   echo "warning: $results: not verified, no ak is there (make builds it, AK=COMMAND names it)" >&2
@@ -28,11 +29,11 @@ fi
 for folder in "$results" "$results"/*; do
   if [ "$ak" = none ] || [ ! -f "$folder/runs.csv" ]; then continue; fi
   if ! said=$("$ak" verify "$folder" 2>&1); then
-    echo "$folder: ak verify rejects it: $(printf '%s\n' "$said" | tail -n 1)" >&2
-    exit 2
+    die 2 "$folder: ak verify rejects it: $(printf '%s\n' "$said" | tail -n 1)"
   fi
 done
-paper=$(cd "${2:-$here/../paper}" && pwd)
+[ -f "${2:-$root/paper}/paper.tex" ] || die 2 "${2:-$root/paper}: no paper.tex there"
+paper=$(cd "${2:-$root/paper}" && pwd)
 out=$paper/generated
 
 for part in fit figures tables numbers; do

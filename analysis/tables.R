@@ -1,5 +1,6 @@
 # tables.R RESULTS OUT: every table of the paper as LaTeX, from OUT/fit.csv, RESULTS and the claims in paper/.
-this <- dirname(normalizePath(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))))
+file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
+this <- dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg), fixed = TRUE))) # R's way to pass a blank
 source(file.path(this, "R", "main.R"))
 
 run_script("Rscript analysis/tables.R RESULTS OUT", 2, function(args) {

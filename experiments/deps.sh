@@ -210,6 +210,13 @@ for argument; do
   esac
 done
 
+case ${AK_DEPS:-} in
+  '' | skip) ;;
+  *)
+    complain "AK_DEPS='$AK_DEPS': expected skip, or nothing"
+    exit 2
+    ;;
+esac
 if [ "${AK_DEPS:-}" = skip ] && [ $mode = install ]; then
   exit 0
 fi

@@ -5,8 +5,13 @@
 # touch=page and the messages of remote_free are part of the work, not of the harness; churn is shown with touch=none too.
 set -u
 
-build=${BUILD:-build}
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
+# shellcheck source=common.sh
+. "$root/experiments/common.sh"
+[ $# -le 1 ] || die 2 "want [LAUNCHES]"
 launches=${1:-7}
+count_check LAUNCHES "$launches"
+[ -x "$build/kernels/null" ] || die 3 "$build/kernels/null is not there: run make"
 printf '%-58s %8s %8s\n' "kernel (--no-alloc)" least median
 
 while read -r options; do

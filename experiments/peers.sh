@@ -7,12 +7,15 @@
 # version, and whether it loads or why not; an entry that does not load is a skipped row, never a failure.
 #
 # PEERS_MIRROR names another mirror; one that begins with file: is the user's own folder and need not be signed.
-# Exit 3, with one line, where there is no apt, no mirror, or no network.
+# Exit 3, with one line, where there is no apt, no mirror, or no network. Where it is stopped by a signal it ends what it
+# started, and removes what was half unpacked.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
-BUILD=${BUILD:-build}
-case $BUILD in /*) build=$BUILD ;; *) build=$root/$BUILD ;; esac
+# shellcheck disable=SC2034 # for common.sh
+me=peers
+# shellcheck source=common.sh
+. "$root/experiments/common.sh"
 work=$build/peers
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -25,10 +28,35 @@ tbbmalloc-trixie  trixie  libtbbmalloc2            libtbbmalloc_proxy.so.2
 tcmalloc-trixie   trixie  libtcmalloc-minimal4t64  libtcmalloc_minimal.so.4
 '
 
-die() {
-  printf 'peers: %s\n' "$*" >&2
-  exit 3
+exec 3>&2 # for what is said while a command's output goes to the log
+child='' # what runs in the background, with the processes that it started: a group of its own
+folder='' # that is being made
+
+# run COMMAND...: wait for it so that a signal is heard at once
+run() {
+  setsid "$@" < /dev/null 3>&- &
+  child=$!
+  wait $child
+  code=$?
+  child=
+  return $code
 }
+
+# stopped NUMBER: by that signal
+stopped() {
+  trap '' HUP INT TERM
+  if [ -n "$child" ]; then
+    # Just started it may not have its group yet.
+    kill -s TERM -- "-$child" 2> /dev/null || kill -s TERM "$child" 2> /dev/null
+    wait "$child" 2> /dev/null
+  fi
+  [ -z "$folder" ] || rm -rf "$folder"
+  say "stopped" 2>&3
+  exit $((128 + $1))
+}
+trap 'stopped 1' HUP
+trap 'stopped 2' INT
+trap 'stopped 15' TERM
 
 # The last thing that apt complained about, on one line.
 last_error() { sed -n -e 's/^[EW]: //p' "$work/log" | tail -n 1; }
@@ -41,7 +69,7 @@ mirror_find() {
     awk -v release="$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" '$1 == release { print $2; exit }'
 }
 
-apt() { LC_ALL=C apt-get -c "$work/apt.conf" -q "$@" > "$work/log" 2>&1 < /dev/null; }
+apt() { run env LC_ALL=C apt-get -c "$work/apt.conf" -q "$@" > "$work/log" 2>&1; }
 
 configure() {
   mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/packages" "$build/lib" || exit 3
@@ -71,34 +99,43 @@ Acquire::Retries "2";
 CONF
 }
 
-# peer ENTRY RELEASE PACKAGE LIBRARY: download, unpack and link; sets `version`, or `why` it is not there.
-peer() {
-  folder=$work/$1
-  link=$build/lib/lib$1.so
-  why='' version=''
-  rm -rf "$folder" "$link"
-  mkdir -p "$folder/package" || exit 3
-  if ! (cd "$folder/package" && apt download "$3/$2"); then
-    why=$(last_error)
-    return
-  fi
+# unpack RELEASE PACKAGE LIBRARY: download and unpack into $folder; sets `version` and `library`, or `why` it is not there.
+unpack() {
+  cd "$folder/package" || exit 3 # where apt downloads to
+  apt download "$2/$1" || { why=$(last_error) && return; }
   version=$(dpkg-deb -f "$folder"/package/*.deb Version)
-  dpkg-deb -x "$folder"/package/*.deb "$folder" 2> "$work/log" || { why=$(tail -n 1 "$work/log") && return; }
-  library=$(find "$folder" -name "$4" | head -n 1)
-  [ -n "$library" ] || { why="the package has no $4" && return; }
-  ln -s "../peers/$1${library#"$folder"}" "$link"
+  run dpkg-deb -x "$folder"/package/*.deb "$folder" 2> "$work/log" || { why=$(tail -n 1 "$work/log") && return; }
+  library=$(find "$folder" -name "$3" | head -n 1)
+  [ -n "$library" ] || why="the package has no $3"
 }
 
-for tool in apt-get dpkg-deb; do
-  command -v $tool > /dev/null || die "$tool is not here: this needs a Debian system"
-done
-mirror=$(mirror_find)
-[ -n "$mirror" ] || die "apt has no source of this release: name a mirror of Debian by PEERS_MIRROR"
-configure
-apt update || die "no lists of packages to be had: $(last_error)"
-grep -q '^Err\|^E: ' "$work/log" && die "no lists of packages to be had: $(last_error)"
+# peer ENTRY RELEASE PACKAGE LIBRARY: in place of what an earlier call left, once it is whole.
+peer() {
+  why='' version=''
+  folder=$work/$1.new
+  rm -rf "$folder"
+  mkdir -p "$folder/package" || exit 3
+  unpack "$2" "$3" "$4"
+  cd "$root" || exit 3
+  link=$build/lib/lib$1.so
+  rm -rf "${work:?}/$1" "$link"
+  if [ -z "$why" ]; then
+    mv "$folder" "$work/$1" && ln -s "../peers/$1${library#"$folder"}" "$link" || exit 3
+  fi
+  rm -rf "$folder"
+  folder=
+}
 
-printf '%s' "$PEERS" | while read -r entry release package library; do
+[ $# -eq 0 ] || die 2 "'$1': expected no arguments"
+need apt-get dpkg-deb jq
+[ -x "$build/bin/ak" ] || die 3 "$build/bin/ak is not there: run make"
+mirror=$(mirror_find)
+[ -n "$mirror" ] || die 3 "apt has no source of this release: name a mirror of Debian by PEERS_MIRROR"
+configure
+apt update || die 3 "no lists of packages to be had: $(last_error)"
+grep -q '^Err\|^E: ' "$work/log" && die 3 "no lists of packages to be had: $(last_error)"
+
+while read -r entry release package library; do
   [ -n "$entry" ] || continue
   peer "$entry" "$release" "$package" "$library"
   if [ -z "$why" ]; then
@@ -107,4 +144,6 @@ printf '%s' "$PEERS" | while read -r entry release package library; do
   fi
   [ -z "$why" ] || why="$why: skipped"
   printf '%-16s %s %s (%s): %s\n' "$entry" "$package" "${version:-"-"}" "$release" "${why:-loads}"
-done
+done << LIST
+$PEERS
+LIST

@@ -4,8 +4,13 @@
 # Exit 1 where a row failed (the paper is built all the same and counts it); 2 and 3 end the pipeline at once.
 set -u
 
-[ $# -ge 4 ] || { echo "usage: experiments/pipeline.sh AK PRESET RESULTS SWEEP..." >&2; exit 2; }
-here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
+# shellcheck source=common.sh
+. "$root/experiments/common.sh"
+[ $# -ge 4 ] || die 2 "want AK PRESET RESULTS SWEEP..."
+# What comes last is asked for first: the sweeps take long.
+need "$1" Rscript gnuplot latexmk
+[ -d "${PAPER:-$root/paper}" ] || die 2 "PAPER='${PAPER:-}': no such folder"
 ak=$1 preset=$2 results=$3
 shift 3
 failed=0
@@ -22,5 +27,5 @@ for sweep in "$@"; do
     *) exit $code ;;
   esac
 done
-"$here/../analysis/paper.sh" "$results" ${PAPER:+"$PAPER"} || exit
-[ $failed -eq 0 ] || { echo "some rows failed; they are listed above and counted in the paper" >&2; exit 1; }
+"$root/analysis/paper.sh" "$results" ${PAPER:+"$PAPER"} || exit
+[ $failed -eq 0 ] || die 1 "some rows failed; they are listed above and counted in the paper"

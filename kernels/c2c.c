@@ -7,6 +7,7 @@
  * all pairs. One thread per CPU; the others wait at the barrier.
  */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "kernel.h"
 
@@ -132,6 +133,11 @@ static void pingpong_measure(struct ctx *c, unsigned from, unsigned to)
     ak_barrier(c);
 }
 
+static const char *refuse(void)
+{
+    return strcmp(param_word("placement"), "none") == 0 ? "--placement none, and each thread needs a CPU of its own" : NULL;
+}
+
 static int setup(struct ctx *c)
 {
     struct state *s = c->priv;
@@ -220,6 +226,7 @@ const struct kernel kernel = {
     .default_ops = 32,
     .priv_bytes = sizeof(struct state),
     .shared_bytes = shared_bytes,
+    .refuse = refuse,
     .setup = setup,
     .run = run,
     .verify = verify,

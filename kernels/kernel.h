@@ -96,7 +96,8 @@ struct kernel {
     size_t (*shared_bytes)(void);                      /* after parameters and threads are known; optional */
     uint64_t (*live_slots)(void);                      /* slots of each thread's live set; optional */
     uint64_t (*size_least)(void);                      /* smallest size it can take; optional */
-    const char *(*refuse)(void);                       /* why its parameters do not go together, or NULL; optional */
+    const char *(*refuse)(void);                       /* why its parameters, each named as --name, do not go together, or NULL:
+                                                        * on any machine, and before memory is mapped; optional */
     uint64_t (*grain)(void);                           /* ops of one timed batch, e.g. a LIFO batch; default 64 */
     uint64_t (*step)(const struct ctx *);              /* ops from here to where the memory pass should look next, the
                                                         * same on every thread; default: a share of --ops */

@@ -3,13 +3,17 @@
 # again and again, every kernel for long under every allocator, real programs, other machines. Prints TAP lines; the last line counts them.
 set -u
 
-cd "$(dirname "$0")/.." || exit 3
-build=${BUILD:-build}
-case $build in /*) ;; *) build=$PWD/$build ;; esac
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
+# shellcheck source=../experiments/common.sh
+. "$root/experiments/common.sh"
+cd "$root" || exit 3
 rounds=${ROUNDS:-20}
 ops=${OPS:-2000000}
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT INT TERM
+[ $# -eq 0 ] || die 2 "'$1': expected no arguments"
+count_check ROUNDS "$rounds"
+count_check OPS "$ops"
+[ -d "$build/tests/conformance" ] || die 3 "$build/tests/conformance is not there: run make tests"
+log=$dir/log
 passed=0
 failed=0
 skipped=0
@@ -53,7 +57,7 @@ while [ $round -le "$rounds" ]; do
   for t in "$build"/tests/conformance/*; do
     [ -x "$t" ] && [ -f "$t" ] || continue
     for lib in "$build"/lib/libtlfl*.so; do
-      try "conformance round $round: ${t##*/} under ${lib##*/}" env CONFORMANCE_LONG=1 LD_PRELOAD="$lib" "$t"
+      try "conformance round $round: ${t##*/} under ${lib##*/}" env CONFORMANCE_LONG=1 LD_PRELOAD="$(loadable "$lib")" "$t"
     done
   done
   round=$((round + 1))
@@ -62,7 +66,7 @@ done
 for lib in "" libjemalloc.so.2 libmimalloc.so.2.0 libtcmalloc_minimal.so.4 libtbbmalloc_proxy.so.2 "$build"/lib/libtlfl*.so; do
   for kernel in churn fastpath remote_free false_active false_passive; do
     for threads in 2 16 64; do
-      try "$kernel, $threads threads, long, ${lib:-libc}" env LD_PRELOAD="$lib" "$build/kernels/$kernel" --threads $threads \
+      try "$kernel, $threads threads, long, ${lib:-libc}" env LD_PRELOAD="$(loadable "$lib")" "$build/kernels/$kernel" --threads $threads \
         --ops-total "$ops" --counters none
     done
   done

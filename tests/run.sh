@@ -6,10 +6,21 @@
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
 
-cd "$(dirname "$0")/.." || exit 3
-BUILD=${BUILD:-build}
+root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
+# shellcheck source=../experiments/common.sh
+. "$root/experiments/common.sh"
+cd "$root" || exit 3
 export BUILD
-case $BUILD in /*) build=$BUILD ;; *) build=$PWD/$BUILD ;; esac
+
+# built FOLDER: of test programs, or the end
+built() { [ -d "$build/tests/$1" ] || die 3 "$build/tests/$1 is not there: run make tests"; }
+
+groups="unit sanitized conformance misuse programs cross guest tlfl model R e2e"
+# shellcheck disable=SC2086 # words
+[ $# -gt 0 ] || set -- $groups
+for group; do
+  case " $groups " in *" $group "*) ;; *) die 2 "no group '$group'; there are $groups" ;; esac
+done
 logs=$build/test-logs
 mkdir -p "$logs"
 results=$logs/results
@@ -39,6 +50,7 @@ one() {
 }
 
 unit() {
+  built unit
   for t in "$build"/tests/unit/*; do
     [ -x "$t" ] && [ -f "$t" ] && one "unit/${t##*/}" env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
   done
@@ -62,12 +74,13 @@ sanitized() {
 # Each conformance test under the C library's malloc, as a check of the test itself, and under every build of tlfl.
 # (What only tlfl promises is skipped under glibc; those lines say nothing and are not counted.)
 conformance() {
+  built conformance
   for t in "$build"/tests/conformance/*; do
     { [ -x "$t" ] && [ -f "$t" ]; } || continue
     one "conformance/${t##*/} glibc" "$t"
     sed -i '/^SKIP.*a promise of tlfl$/d' "$results"
     for lib in "$build"/lib/libtlfl*.so; do
-      one "conformance/${t##*/} $(basename "$lib" .so)" env LD_PRELOAD="$lib" "$t"
+      one "conformance/${t##*/} $(basename "$lib" .so)" env LD_PRELOAD="$(loadable "$lib")" "$t"
     done
   done
 }
@@ -98,6 +111,7 @@ guest() {
 }
 
 tlfl() {
+  built tlfl
   for t in "$build"/tests/tlfl/*; do
     [ -x "$t" ] && [ -f "$t" ] && one "tlfl/${t##*/}" "$t"
   done
@@ -109,6 +123,10 @@ model() {
 }
 
 R() {
+  if lacks Rscript; then
+    echo "SKIP R: $lacking" >> "$results"
+    return
+  fi
   one R Rscript tests/R/run.R
 }
 
@@ -118,12 +136,8 @@ e2e() {
   done
 }
 
-[ $# -gt 0 ] || set -- unit sanitized conformance misuse programs cross guest tlfl model R e2e
-for group in "$@"; do
-  case $group in
-    unit | sanitized | conformance | misuse | programs | cross | guest | tlfl | model | R | e2e) "$group" ;;
-    *) echo "run.sh: no group '$group'; there are unit sanitized conformance misuse programs cross guest tlfl model R e2e" >&2; exit 2 ;;
-  esac
+for group; do
+  "$group"
 done
 
 grep '^SKIP' "$results"

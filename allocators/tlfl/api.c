@@ -68,7 +68,7 @@ static bool block_is_live(const struct span *span, const void *pointer, bool our
 {
     if (ours ? !span_holds(span, pointer) : !span_cuts(span, pointer))
         return false;
-    return !block_is_marked(span, pointer);
+    return !block_is_marked(span, pointer) && !packed_holds(span, pointer);
 }
 
 static TLFL_COLD void free_nothing(const void *pointer)

@@ -31,28 +31,32 @@ static void *block_try(size_t size, size_t align, size_t spare)
                                                 : tlfl__guarded_new(size, align, spare);
 }
 
-/* `align` is a power of two; `spare` counts where the block is large. Zeroed; NULL and ENOMEM when refused. */
-static void *block_new_spare(size_t size, size_t align, size_t spare)
+/* `align` is a power of two; `spare` counts where the block is large; errno is `before` where there is a block. Zeroed; NULL
+ * and ENOMEM when refused. */
+static TLFL_NOINLINE void *block_new_any(size_t size, size_t align, size_t spare, int before)
 {
-    int before = errno;
-    secret_enter();
-    if (TLFL_UNLIKELY(size > GUARDED_SIZE_MAX || align > GUARDED_SIZE_MAX)) {
+    if (size > GUARDED_SIZE_MAX || align > GUARDED_SIZE_MAX) {
         errno = ENOMEM;
         return NULL;
     }
     size = size == 0 ? 1 : size;
-    align = align < BLOCK_ALIGN ? BLOCK_ALIGN : align;
     void *block = block_try(size, align, spare);
-    if (TLFL_UNLIKELY(block == NULL) && held_clear()) {
+    if (block == NULL && held_clear())
         block = block_try(size, align, 0);
-        errno = block == NULL ? ENOMEM : before;
-    }
+    errno = block == NULL ? ENOMEM : before;
     return block;
 }
 
-static void *block_new(size_t size, size_t align)
+/* The same without spare: small blocks that are there at once. */
+TLFL_INLINE void *block_new(size_t size, size_t align)
 {
-    return block_new_spare(size, align, 0);
+    int before = errno;
+    void *block = NULL;
+    secret_enter();
+    align = align < BLOCK_ALIGN ? BLOCK_ALIGN : align;
+    if (TLFL_LIKELY(size != 0 && small_fits(size, align)))
+        block = tlfl__small_new(size, align);
+    return TLFL_LIKELY(block != NULL) ? block : block_new_any(size, align, 0, before);
 }
 
 /* A live block: with a head if it is small, a record if it is large. */
@@ -81,12 +85,17 @@ static struct found block_find(void *pointer, const char *call)
     return found;
 }
 
-static void block_free(struct found found, const char *call)
+/* Looks at the block as block_find does. */
+TLFL_INLINE void block_free(void *pointer, const char *call)
 {
-    if (TLFL_LIKELY(found.head != NULL))
-        tlfl__small_free(found.span, found.head, call);
+    secret_enter();
+    const struct span *span = map_find(pointer);
+    if (TLFL_UNLIKELY(span == NULL))
+        tlfl__fail(call, pointer, WHY_FOREIGN);
+    if (TLFL_LIKELY(span->kind == SPAN_SMALL))
+        tlfl__small_free(span, pointer, call);
     else
-        tlfl__guarded_free(found.guarded, call);
+        tlfl__guarded_free(span, pointer, call);
 }
 
 /* Whether the block could be given another size where it is. */
@@ -97,11 +106,15 @@ static bool block_resize_in_place(struct found found, size_t size)
     return size >= found.size >> HARDEN_KEEP_SHIFT && tlfl__small_resize(found.span, found.head, size);
 }
 
-/* Of a large block that cannot move nothing is given back. */
+/* A block that has nowhere to move; NULL where it is to grow. */
 static void *block_shrink(void *pointer, struct found found, size_t size)
 {
-    if (size > found.size || (found.head != NULL && !tlfl__small_resize(found.span, found.head, size)))
+    if (size > found.size)
         return NULL;
+    if (found.head != NULL)
+        tlfl__small_resize(found.span, found.head, size);
+    else
+        tlfl__guarded_shrink(found.guarded, size);
     return pointer;
 }
 
@@ -111,16 +124,17 @@ static void *block_resize(void *pointer, size_t size, const char *call)
         return block_new(size, BLOCK_ALIGN);
     struct found found = block_find(pointer, call);
     if (size == 0) {
-        block_free(found, call);
+        block_free(pointer, call);
         return NULL;
     }
     if (block_resize_in_place(found, size))
         return pointer;
-    void *moved = block_new_spare(size, BLOCK_ALIGN, size > found.size ? size >> GUARDED_SPARE_SHIFT : 0);
+    size_t spare = size > found.size ? size >> GUARDED_SPARE_SHIFT : 0;
+    void *moved = block_new_any(size, BLOCK_ALIGN, spare, errno);
     if (moved == NULL)
         return block_shrink(pointer, found, size);
     memcpy(moved, pointer, size < found.size ? size : found.size);
-    block_free(found, call);
+    block_free(pointer, call);
     return moved;
 }
 
@@ -160,7 +174,7 @@ void tlfl__harden_free(void *pointer, size_t align, size_t size, const char *cal
         tlfl__fail(call, pointer, WHY_SIZE);
     if (TLFL_UNLIKELY(align != 0 && found.align != (align < BLOCK_ALIGN ? BLOCK_ALIGN : align)))
         tlfl__fail(call, pointer, WHY_ALIGN);
-    block_free(found, call);
+    block_free(pointer, call);
 }
 
 /* ---- exported: as api.c says, where nothing else is said ---- */
@@ -174,7 +188,7 @@ TLFL_API void *malloc(size_t size)
 TLFL_API void free(void *pointer)
 {
     if (pointer != NULL)
-        block_free(block_find(pointer, "free"), "free");
+        block_free(pointer, "free");
 }
 
 TLFL_API void *calloc(size_t count, size_t size)

@@ -19,6 +19,8 @@
  *   a large block after its free                 three system calls, and its pages are faulted in anew
  *   a wrong size told                            nothing
  *
+ * A bare pair of malloc and free of 64 bytes takes ten times the instructions of the plain library.
+ *
  * malloc_usable_size is the size asked for (1 for 0). malloc_trim gives back what waits and what is in quarantine too, and
  * so does a refusal of memory. A realloc that moves a large block copies it.
  *

@@ -53,9 +53,9 @@ struct guarded *tlfl__guarded_check(const struct span *span, void *pointer, cons
         tlfl__fail(call, pointer, WHY_INSIDE);
     if (TLFL_UNLIKELY(seal != live))
         tlfl__fail(call, pointer, WHY_FREE);
-    if (TLFL_UNLIKELY(!tlfl__pattern_stands(guarded->first, pointer)))
+    if (TLFL_UNLIKELY(!pattern_stands(guarded->first, pointer)))
         tlfl__fail(call, pointer, WHY_BEFORE);
-    if (TLFL_UNLIKELY(!tlfl__pattern_stands((char *)pointer + guarded->size, guarded->end)))
+    if (TLFL_UNLIKELY(!pattern_stands((char *)pointer + guarded->size, guarded->end)))
         tlfl__fail(call, pointer, WHY_BEHIND);
     return guarded;
 }
@@ -218,7 +218,7 @@ void *tlfl__guarded_new(size_t size, size_t align, size_t spare)
     return guarded->pointer;
 }
 
-void tlfl__guarded_free(struct guarded *guarded, const char *call)
+static void guarded_end(struct guarded *guarded, const char *call)
 {
     uint64_t live = guarded_seal(guarded);
     if (TLFL_UNLIKELY(!atomic_compare_exchange_strong(&guarded->seal, &live, seal_other(live))))
@@ -235,6 +235,11 @@ void tlfl__guarded_free(struct guarded *guarded, const char *call)
     }
 }
 
+void tlfl__guarded_free(const struct span *span, void *pointer, const char *call)
+{
+    guarded_end(tlfl__guarded_check(span, pointer, call), call);
+}
+
 bool tlfl__guarded_resize(struct guarded *guarded, size_t size)
 {
     char *pointer = guarded->pointer;
@@ -244,10 +249,22 @@ bool tlfl__guarded_resize(struct guarded *guarded, size_t size)
     if (size > old)
         memset(pointer + old, 0, size - old);
     else
-        tlfl__pattern_fill(pointer + size, pointer + old);
+        tlfl__pattern_fill(pointer + size, guarded->end);
     guarded->size = size;
     guarded_set_live(guarded);
     return true;
+}
+
+void tlfl__guarded_shrink(struct guarded *guarded, size_t size)
+{
+    char *behind = guarded->pointer + size;
+    char *end = (char *)size_round((uintptr_t)behind, tlfl__os_page());
+    pages_wipe(end, guarded->end);
+    if (!guarded->guards || pages_set(end, guarded->end, false))
+        guarded->end = end;
+    tlfl__pattern_fill(behind, guarded->end);
+    guarded->size = size;
+    guarded_set_live(guarded);
 }
 
 bool tlfl__guarded_clear(void)

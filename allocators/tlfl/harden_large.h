@@ -49,11 +49,15 @@ void *tlfl__guarded_new(size_t size, size_t align, size_t spare);
 /* The record of a live block that is as it should be, or aborts; `span` is what map_find found for `pointer`. */
 struct guarded *tlfl__guarded_check(const struct span *span, void *pointer, const char *call);
 
-/* Frees a block that was checked. */
-void tlfl__guarded_free(struct guarded *guarded, const char *call);
+/* The same, and frees the block. */
+void tlfl__guarded_free(const struct span *span, void *pointer, const char *call);
 
 /* Gives a block that was checked another size where it is; false when it does not fit, or too much would be filler. */
 bool tlfl__guarded_resize(struct guarded *guarded, size_t size);
+
+/* Gives a block that was checked a lesser size where it is, however much: the pages behind go back and become part of the
+ * guard. For a block that has nowhere to move. */
+void tlfl__guarded_shrink(struct guarded *guarded, size_t size);
 
 /* Lets go of all freed and idle blocks; true when there were any. */
 bool tlfl__guarded_clear(void);

@@ -42,46 +42,11 @@ static char pattern_byte(const char *at)
     return (char)(tlfl__secret.pattern >> ((uintptr_t)at % sizeof tlfl__secret.pattern * 8));
 }
 
-/* Two words at a time: most of what this variant costs is here. */
-typedef uint64_t pair __attribute__((vector_size(16)));
-
-/* The bytes up to the first whole word, two pairs, single words, and the bytes of the last part of a word. */
 void tlfl__pattern_fill(char *at, const char *end)
 {
-    const uint64_t word = tlfl__secret.pattern;
-    const pair words = {word, word};
-    for (; at < end && (uintptr_t)at % sizeof word != 0; at++)
+    for (; (uintptr_t)at % sizeof(pair) != 0; at++)
         *at = pattern_byte(at);
-    for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words) {
-        memcpy(at, &words, sizeof words);
-        memcpy(at + sizeof words, &words, sizeof words);
-    }
-    for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word)
-        memcpy(at, &word, sizeof word);
-    for (; at < end; at++)
-        *at = pattern_byte(at);
-}
-
-bool tlfl__pattern_stands(const char *at, const char *end)
-{
-    const uint64_t word = tlfl__secret.pattern;
-    const pair words = {word, word};
-    pair one, other, wrong = {0, 0};
-    uint64_t seen, differs = 0;
-    for (; at < end && (uintptr_t)at % sizeof word != 0; at++)
-        differs |= *at != pattern_byte(at);
-    for (; end - at >= (ptrdiff_t)(2 * sizeof words); at += 2 * sizeof words) {
-        memcpy(&one, at, sizeof one);
-        memcpy(&other, at + sizeof one, sizeof other);
-        wrong |= (one ^ words) | (other ^ words);
-    }
-    for (; end - at >= (ptrdiff_t)sizeof word; at += sizeof word) {
-        memcpy(&seen, at, sizeof seen);
-        differs |= seen ^ word;
-    }
-    for (; at < end; at++)
-        differs |= *at != pattern_byte(at);
-    return (differs | wrong[0] | wrong[1]) == 0;
+    pattern_set(at, end);
 }
 
 #else

@@ -37,11 +37,10 @@ TLFL_INLINE void secret_enter(void)
 
 #define WORD_ODD UINT64_C(0xd6e8feb86659fd93) /* many bits of either kind */
 
-TLFL_INLINE uint64_t word_mix(uint64_t word)
+TLFL_INLINE uint64_t word_mix(uint64_t from)
 {
-    word = (word ^ word >> 32) * WORD_ODD;
-    word = (word ^ word >> 32) * WORD_ODD;
-    return word ^ word >> 32;
+    from = (from ^ from >> 32) * WORD_ODD;
+    return (from ^ from >> 32) * WORD_ODD;
 }
 
 /* 0 to below - 1. */
@@ -62,8 +61,53 @@ TLFL_INLINE uint64_t seal_other(uint64_t seal)
     return seal ^ tlfl__secret.freed;
 }
 
-/* Fills [at, end), and whether it is still filled. */
+/* Two words at a time: most of what this variant costs is here. All that holds the pattern ends where a pair does. */
+typedef uint64_t pair __attribute__((vector_size(16), may_alias));
+typedef uint64_t half __attribute__((may_alias)); /* of a pair */
+
+/* Fills [at, end), whole pairs, and whether it is still filled: that is so if, and only if, the bits that all of them have
+ * are the bits that any of them has. */
+TLFL_INLINE void pattern_set(char *at, const char *end)
+{
+    const pair words = {tlfl__secret.pattern, tlfl__secret.pattern};
+    pair *to = (pair *)at;
+    if (((uintptr_t)end - (uintptr_t)at) & sizeof(pair))
+        *to++ = words;
+    for (; to != (const pair *)end; to += 2)
+        to[0] = to[1] = words;
+}
+
+TLFL_INLINE bool pattern_holds(const char *at, const char *end)
+{
+    const pair *from = (const pair *)at;
+    pair all = {tlfl__secret.pattern, tlfl__secret.pattern}, any = all;
+    if (((uintptr_t)end - (uintptr_t)at) & sizeof(pair)) {
+        all &= *from;
+        any |= *from++;
+    }
+    for (; from != (const pair *)end; from += 2) {
+        all &= from[0] & from[1];
+        any |= from[0] | from[1];
+    }
+    all ^= any;
+    return (all[0] | all[1]) == 0;
+}
+
+/* The same of [at, end) where a pair need not start at `at`: up to the first pair by words, of the first word by what
+ * lies in it from `at` on. */
 void tlfl__pattern_fill(char *at, const char *end);
-bool tlfl__pattern_stands(const char *at, const char *end);
+
+TLFL_INLINE bool pattern_stands(const char *at, const char *end)
+{
+    const uint64_t pattern = tlfl__secret.pattern;
+    size_t before = (uintptr_t)at % sizeof pattern;
+    if (at == end)
+        return true;
+    const half *from = (const half *)(at - before);
+    uint64_t differs = (*from++ ^ pattern) >> 8 * before;
+    if ((uintptr_t)from % sizeof(pair) != 0)
+        differs |= *from++ ^ pattern;
+    return differs == 0 && ((const char *)from == end || pattern_holds((const char *)from, end));
+}
 
 #endif

@@ -7,13 +7,23 @@
 #include "fail.h"
 #include "harden.h"
 #include "harden_secret.h"
+#include "heap.h"
 #include "map.h"
+
+_Static_assert(HEAP_DEBUT == 0, "a class of up to SMALL_STOCK_PATTERNED gets blocks of its own size");
 
 /* ---- heads ---- */
 
 TLFL_INLINE char *head_start(struct head *head)
 {
     return (char *)(head + 1) - (size_t)head->offset * BLOCK_ALIGN;
+}
+
+/* What lies before the head, if anything. */
+TLFL_INLINE bool gap_holds(struct head *head)
+{
+    const char *start = head_start(head);
+    return TLFL_LIKELY(start == (char *)head) || pattern_holds(start, (char *)head);
 }
 
 /* As long as the block is live. */
@@ -29,29 +39,29 @@ TLFL_INLINE void head_set_live(struct head *head)
     atomic_store_explicit(&head->seal, head_seal(head), memory_order_relaxed);
 }
 
-/* The end of a block of the family below, which may have lent one of a larger class than was asked for. */
-TLFL_INLINE char *start_end(char *start)
-{
-    return start + map_find(start)->size;
-}
-
 /* Looks before the head first: the granule below may not be there. */
-struct head *tlfl__small_check(const struct span *span, void *pointer, const char *call)
+TLFL_INLINE struct head *head_check(const struct span *span, void *pointer, const char *call, uint64_t *live)
 {
     struct head *head = (struct head *)pointer - 1;
     if (TLFL_UNLIKELY((uintptr_t)pointer % BLOCK_ALIGN != 0))
         tlfl__fail(call, pointer, WHY_INSIDE);
     if (TLFL_UNLIKELY((char *)head < span->base))
         tlfl__fail(call, pointer, WHY_HEAD);
-    uint64_t live = head_seal(head), seal = atomic_load_explicit(&head->seal, memory_order_relaxed);
-    if (TLFL_UNLIKELY(seal != live))
-        tlfl__fail(call, pointer, seal == seal_other(live) ? WHY_FREE : WHY_HEAD);
-    const char *start = head_start(head);
-    if (TLFL_UNLIKELY(!tlfl__pattern_stands(start, (char *)head)))
+    *live = head_seal(head);
+    uint64_t seal = atomic_load_explicit(&head->seal, memory_order_relaxed);
+    if (TLFL_UNLIKELY(seal != *live))
+        tlfl__fail(call, pointer, seal == seal_other(*live) ? WHY_FREE : WHY_HEAD);
+    if (TLFL_UNLIKELY(!gap_holds(head)))
         tlfl__fail(call, pointer, WHY_BEFORE);
-    if (TLFL_UNLIKELY(!tlfl__pattern_stands((char *)pointer + head->size, start + span->size)))
+    if (TLFL_UNLIKELY(!pattern_stands((char *)pointer + head->size, head_start(head) + span->size)))
         tlfl__fail(call, pointer, WHY_BEHIND);
     return head;
+}
+
+struct head *tlfl__small_check(const struct span *span, void *pointer, const char *call)
+{
+    uint64_t live;
+    return head_check(span, pointer, call, &live);
 }
 
 /* ---- arrays of blocks ---- */
@@ -63,13 +73,14 @@ TLFL_INLINE char *slot_swap(slot *at, char *block)
     return atomic_exchange_explicit(at, block, memory_order_acq_rel);
 }
 
-static bool slots_clear(slot *slots, uint32_t count, void (*leave)(char *))
+/* `bytes` is the size of their class. */
+static bool slots_clear(slot *slots, uint32_t count, size_t bytes, void (*leave)(char *, size_t))
 {
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
         char *block = slot_swap(&slots[i], NULL);
         if (block != NULL)
-            leave(block);
+            leave(block, bytes);
         any |= block != NULL;
     }
     return any;
@@ -97,21 +108,20 @@ static struct held {
     _Atomic uint32_t share; /* slots that are used of either */
 } quarantine[CLASS_COUNT];
 
-/* Lets a block go to the family below. */
-static void held_leave(char *pointer)
+/* Lets a block of `bytes` go to the family below. */
+static void held_leave(char *pointer, size_t bytes)
 {
     struct head *head = (struct head *)pointer - 1;
     uint64_t freed = seal_other(head_seal(head));
     if (TLFL_UNLIKELY(atomic_load_explicit(&head->seal, memory_order_relaxed) != freed))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     char *start = head_start(head);
-    const char *end = start_end(start);
-    if (TLFL_UNLIKELY(!tlfl__pattern_stands(start, (char *)head) || !tlfl__pattern_stands(pointer, end)))
+    if (TLFL_UNLIKELY(!gap_holds(head) || !pattern_holds(pointer, start + bytes)))
         tlfl__fail("quarantine", pointer, WHY_STALE);
     API(free)(start);
 }
 
-static void held_put(unsigned class, char *pointer)
+static void held_put(unsigned class, size_t bytes, char *pointer)
 {
     struct held *held = &quarantine[class];
     uint32_t count = class_share(&held->share, class, SMALL_HELD_BYTES, SMALL_HELD_MIN, SMALL_HELD);
@@ -121,7 +131,7 @@ static void held_put(unsigned class, char *pointer)
     uint32_t next = atomic_fetch_add_explicit(&held->next, 1, memory_order_relaxed);
     out = slot_swap(&held->queue[next & (count - 1)], out);
     if (out != NULL)
-        held_leave(out);
+        held_leave(out, bytes);
 }
 
 /* ---- stock ---- */
@@ -130,33 +140,30 @@ static void held_put(unsigned class, char *pointer)
 static slot stocks[SMALL_STOCKS][CLASS_COUNT][SMALL_STOCK];
 static _Atomic uint32_t stock_shares[CLASS_COUNT]; /* slots that are used */
 
-TLFL_INLINE bool stock_patterned(unsigned class)
-{
-    return class_size(class) <= SMALL_STOCK_PATTERNED;
-}
-
-/* Fills empty slots as it meets them. */
-static char *stock_take(unsigned class)
+/* A block of `class`, which is of `bytes`; fills empty slots as it meets them. */
+static char *stock_take(unsigned class, size_t bytes)
 {
     slot *stock = stocks[tlfl__thread_number % SMALL_STOCKS][class];
     uint32_t count =
         class_share(&stock_shares[class], class, SMALL_STOCK_BYTES, SMALL_STOCK_MIN, SMALL_STOCK);
+    bool patterned = bytes <= SMALL_STOCK_PATTERNED;
     char *start;
     do {
-        start = API(malloc)(class_size(class));
+        start = API(malloc)(bytes);
         if (TLFL_UNLIKELY(start == NULL))
             return NULL;
-        if (stock_patterned(class))
-            tlfl__pattern_fill(start, start_end(start));
+        if (patterned)
+            pattern_set(start, start + bytes);
         start = slot_swap(&stock[chance(count)], start);
     } while (TLFL_UNLIKELY(start == NULL));
-    if (stock_patterned(class) && TLFL_UNLIKELY(!tlfl__pattern_stands(start, start_end(start))))
+    if (patterned && TLFL_UNLIKELY(!pattern_holds(start, start + bytes)))
         tlfl__fail("malloc", start, WHY_UNUSED);
     return start;
 }
 
-static void stock_leave(char *start)
+static void stock_leave(char *start, size_t bytes)
 {
+    (void)bytes;
     API(free)(start);
 }
 
@@ -165,18 +172,21 @@ static void stock_leave(char *start)
 void *tlfl__small_new(size_t size, size_t align)
 {
     unsigned class = class_of(sizeof(struct head) + (align - BLOCK_ALIGN) + size + SMALL_CANARY);
-    char *start = stock_take(class);
+    size_t bytes = class_size(class);
+    char *start = stock_take(class, bytes);
     if (TLFL_UNLIKELY(start == NULL))
         return NULL;
-    const char *end = start_end(start);
+    if (TLFL_UNLIKELY(bytes > SMALL_STOCK_PATTERNED))
+        bytes = map_find(start)->size; /* a class of pages may get a larger block */
+    const char *end = start + bytes;
     char *pointer = (char *)size_round((uintptr_t)start + sizeof(struct head), align);
     size_t room = (size_t)(end - pointer) - size - SMALL_CANARY;
     if (room >= align)
         pointer += chance((uint32_t)(room / align) + 1) * align;
     struct head *head = (struct head *)pointer - 1;
     memset(pointer, 0, size);
-    if (!stock_patterned(class)) {
-        tlfl__pattern_fill(start, (char *)head);
+    if (TLFL_UNLIKELY(bytes > SMALL_STOCK_PATTERNED)) {
+        pattern_set(start, (char *)head);
         tlfl__pattern_fill(pointer + size, end);
     }
     head->size = (uint32_t)size;
@@ -186,14 +196,22 @@ void *tlfl__small_new(size_t size, size_t align)
     return pointer;
 }
 
-void tlfl__small_free(const struct span *span, struct head *head, const char *call)
+/* Of two frees that have both seen the seal of a live block, one finds it gone. What follows the user's bytes to the end of
+ * a pair holds the pattern already. */
+TLFL_INLINE void head_end(const struct span *span, struct head *head, uint64_t live, const char *call)
 {
     char *pointer = (char *)(head + 1);
-    uint64_t live = head_seal(head);
     if (TLFL_UNLIKELY(!atomic_compare_exchange_strong(&head->seal, &live, seal_other(live))))
         tlfl__fail(call, pointer, WHY_FREE);
-    tlfl__pattern_fill(pointer, pointer + head->size);
-    held_put(span->class, pointer);
+    pattern_set(pointer, pointer + size_round(head->size, sizeof(pair)));
+    held_put(span->class, span->size, pointer);
+}
+
+void tlfl__small_free(const struct span *span, void *pointer, const char *call)
+{
+    uint64_t live;
+    struct head *head = head_check(span, pointer, call, &live);
+    head_end(span, head, live, call);
 }
 
 bool tlfl__small_resize(const struct span *span, struct head *head, size_t size)
@@ -205,7 +223,7 @@ bool tlfl__small_resize(const struct span *span, struct head *head, size_t size)
     if (size > old)
         memset(pointer + old, 0, size - old);
     else
-        tlfl__pattern_fill(pointer + size, pointer + old);
+        tlfl__pattern_fill(pointer + size, pointer + size_round(old, sizeof(pair)));
     head->size = (uint32_t)size;
     head_set_live(head);
     return true;
@@ -215,10 +233,11 @@ bool tlfl__small_clear(void)
 {
     bool any = false;
     for (unsigned class = 0; class < CLASS_COUNT; class ++) {
-        any |= slots_clear(quarantine[class].mixed, SMALL_HELD, held_leave);
-        any |= slots_clear(quarantine[class].queue, SMALL_HELD, held_leave);
+        size_t bytes = class_size(class);
+        any |= slots_clear(quarantine[class].mixed, SMALL_HELD, bytes, held_leave);
+        any |= slots_clear(quarantine[class].queue, SMALL_HELD, bytes, held_leave);
         for (int i = 0; i < SMALL_STOCKS; i++)
-            any |= slots_clear(stocks[i][class], SMALL_STOCK, stock_leave);
+            any |= slots_clear(stocks[i][class], SMALL_STOCK, bytes, stock_leave);
     }
     return any;
 }

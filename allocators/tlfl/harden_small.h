@@ -64,8 +64,8 @@ void *tlfl__small_new(size_t size, size_t align);
 /* The head of a live block that is as it should be, or aborts; `span` is what map_find found for `pointer`. */
 struct head *tlfl__small_check(const struct span *span, void *pointer, const char *call);
 
-/* Frees a block that was checked. */
-void tlfl__small_free(const struct span *span, struct head *head, const char *call);
+/* The same, and frees the block. */
+void tlfl__small_free(const struct span *span, void *pointer, const char *call);
 
 /* Gives a block that was checked another size where it is; false when that does not fit. */
 bool tlfl__small_resize(const struct span *span, struct head *head, size_t size);

@@ -5,6 +5,7 @@
  * next thread takes it over with all its spans (thread.h). A heap is
  *
  *   LIVE    owned by a running thread; tlfl__heap of that thread points to it
+ *           (or by one that ended without a word, until that is noticed: thread.h)
  *   IDLE    owned by whoever holds the central lock; in an idle list. A refill of any thread may
  *           adopt some of its spans
  *   NONE    the sentinel, which is constant: of a thread before its first malloc, and of one whose
@@ -88,6 +89,7 @@ struct heap {
     int32_t peak, peak_before;             /* of used, since the last tick and between the two before */
     uint32_t events, refills;              /* slow path entries of free and of malloc, for the tick */
     uint32_t node;                         /* NUMA node that its memory comes from */
+    uint32_t process, thread, forks;       /* LIVE: who claimed it; see thread.h */
     _Atomic uint64_t ticked_ms;            /* when the last tick was; others look at it */
     struct outbox outbox[HEAP_OUTBOXES];
     struct heap *next, *prev;   /* IDLE: neighbours in the list */

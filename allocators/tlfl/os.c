@@ -220,6 +220,25 @@ uint64_t tlfl__os_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint32_t tlfl__os_process(void)
+{
+    return (uint32_t)os_call(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+uint32_t tlfl__os_thread(void)
+{
+    return (uint32_t)os_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Signal 0 is none: it is only asked whether there is a thread to take it. */
+bool tlfl__os_thread_gone(uint32_t process, uint32_t thread)
+{
+    int before = errno;
+    bool gone = syscall(SYS_tgkill, (long)process, (long)thread, 0l) == -1 && errno == ESRCH;
+    errno = before;
+    return gone;
+}
+
 void tlfl__os_wait(_Atomic uint32_t *word, uint32_t value)
 {
     os_call(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)value, 0, 0, 0);

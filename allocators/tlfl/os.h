@@ -52,6 +52,14 @@ void tlfl__os_home(void *start, size_t bytes, unsigned node);
 /* Milliseconds of the coarse monotonic clock: no system call, steps of a few milliseconds. */
 uint64_t tlfl__os_ms(void);
 
+/* Number of this process and of this thread, asked anew each time: memory that was copied to a child, or is shared with
+ * one, does not tell who runs. */
+uint32_t tlfl__os_process(void);
+uint32_t tlfl__os_thread(void);
+
+/* Whether a thread of this process has ended, whatever it said on the way; false where the kernel does not tell. */
+bool tlfl__os_thread_gone(uint32_t process, uint32_t thread);
+
 /* Sleeps while *word == value (may wake early); wakes one sleeper. */
 void tlfl__os_wait(_Atomic uint32_t *word, uint32_t value);
 void tlfl__os_wake(_Atomic uint32_t *word);

@@ -17,7 +17,14 @@ _Static_assert(PACKED_MAX < CLASS_FINE_MAX, "class_of(PACKED_MAX) is PACKED_MAX 
 struct packed_lanes {
     struct span lane[PACKED_CLASSES];
     uint32_t freed[PACKED_CLASSES];
+    struct packed_lanes *later; /* the list of all */
 };
+
+/* Written under the central lock, read without: none is ever given back. All lie in [low, high). */
+static struct {
+    struct packed_lanes *_Atomic all;
+    _Atomic uintptr_t low, high;
+} made;
 
 /* Blocks to give away, marked as free blocks of their span. Under the central lock. */
 static struct {
@@ -116,6 +123,15 @@ static struct packed_lanes *lanes_new(void)
         lanes->lane[class].free = BLOCK_END;
         lanes->lane[class].size = (uint32_t)class_size(class); /* of what is poisoned */
     }
+    if (lanes != NULL) {
+        uintptr_t at = (uintptr_t)lanes, end = at + sizeof *lanes;
+        lanes->later = made.all;
+        if (lanes->later == NULL || at < made.low)
+            made.low = at;
+        if (end > made.high)
+            made.high = end;
+        made.all = lanes;
+    }
     return lanes;
 }
 
@@ -170,6 +186,18 @@ bool tlfl__packed_free(struct heap *heap, struct span *span, struct block *block
     return true;
 }
 
+/* What the mark names, if it is one, is a lane or not; hardly anything that users write lies among them. */
+bool tlfl__packed_holds(const struct span *span, const struct block *block)
+{
+    uintptr_t named = (uintptr_t)key_mark(block->mark) - (uintptr_t)block;
+    if (span->class >= PACKED_CLASSES || named < made.low || named >= made.high)
+        return false;
+    for (const struct packed_lanes *lanes = made.all; lanes != NULL; lanes = lanes->later)
+        if (block_is_marked(&lanes->lane[span->class], block))
+            return true;
+    return false;
+}
+
 void tlfl__packed_flush(struct heap *heap)
 {
     struct packed_lanes *lanes = heap->lanes;
@@ -187,7 +215,6 @@ void tlfl__packed_flush(struct heap *heap)
         lanes->freed[class] = 0;
     }
 }
-
 
 void tlfl__packed_return(void)
 {

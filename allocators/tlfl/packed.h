@@ -9,6 +9,9 @@
  * the slow path puts it back into the lane of the freeing thread instead of sending it home. For its
  * home span the block is live all the time, so all counts stay exact.
  *
+ * In a lane a block has a mark made of the lane's address, not of its span's. The slow path of free, and what else looks a
+ * block up, sees both. Only its home heap, whose fast path knows the span alone, takes such a block for a live one.
+ *
  * The fast paths are the same code. A single thread takes back its own gifts, save PACKED_HOLD a
  * class, so it differs by those and by the refills that fetch them.
  *
@@ -36,6 +39,7 @@
 void tlfl__packed_carved(struct span *span, char *first, uint32_t count);
 void *tlfl__packed_refill(struct heap *heap, unsigned class);
 bool tlfl__packed_free(struct heap *heap, struct span *span, struct block *block);
+bool tlfl__packed_holds(const struct span *span, const struct block *block);
 void tlfl__packed_flush(struct heap *heap);
 void tlfl__packed_return(void);
 
@@ -58,6 +62,13 @@ TLFL_INLINE bool packed_free(struct heap *heap, struct span *span, struct block 
 {
     (void)heap, (void)span, (void)block;
     return PACKED_ASK(tlfl__packed_free(heap, span, block), false);
+}
+
+/* Whether a block of the span lies in a lane, of any heap. */
+TLFL_INLINE bool packed_holds(const struct span *span, const struct block *block)
+{
+    (void)span, (void)block;
+    return PACKED_ASK(tlfl__packed_holds(span, block), false);
 }
 
 /* Sends the contents of all lanes home; none of them is current afterwards. */

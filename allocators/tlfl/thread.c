@@ -23,6 +23,10 @@
 /* Live heaps that one sweep looks at. */
 #define THREAD_SLEEPERS 64
 
+/* Live heaps whose threads may be asked for, for each time that a heap is needed: two system calls each. What
+ * is not spent is saved up, so that heaps of ended threads are met unless they are less than a third of the others. */
+#define THREAD_CALLS 4
+
 TLFL_TLS struct heap *tlfl__heap = (struct heap *)&tlfl__heap_none;
 static TLFL_TLS bool thread_over; /* the heap has been handed over for good */
 
@@ -39,6 +43,9 @@ static struct {
     struct idle idle[NODES];
     _Atomic uint32_t idle_count; /* read without the lock */
     struct heap *all, *sleeper;  /* through later; where the last sweep stopped */
+    struct heap *called;         /* where the last look for an ended thread was */
+    size_t calls;                /* looks that are saved up, for one round at most */
+    uint32_t forks;              /* of this process and those before it, back to the first */
     _Atomic size_t heaps;
     pthread_key_t key;
     bool has_key;
@@ -81,6 +88,43 @@ static struct heap *idle_next(struct idle *idle)
     return heap;
 }
 
+/* ---- whose a heap is ---- */
+
+static void heap_sign(struct heap *heap)
+{
+    heap->process = tlfl__os_process();
+    heap->thread = tlfl__os_thread();
+    heap->forks = threads.forks;
+}
+
+/* Takes a heap from a thread that ended without a word, see thread.h. Under the central lock, as is the next. */
+static bool heap_reclaim(struct heap *heap)
+{
+    if (heap == tlfl__heap || heap_state(heap) != HEAP_LIVE || heap->forks != threads.forks ||
+        heap->process != tlfl__os_process() || !tlfl__os_thread_gone(heap->process, heap->thread))
+        return false;
+    tlfl__remote_flush(heap);
+    idle_put(heap);
+    return true;
+}
+
+/* Looks at the next heap in turn, round all of them. */
+static void reclaim_next(void)
+{
+    struct heap *heap = threads.called != NULL ? threads.called : threads.all;
+    threads.called = heap->later;
+    heap_reclaim(heap);
+}
+
+/* Looks until there is an idle heap of the node, or no look is left. */
+static void reclaim_for(unsigned node)
+{
+    for (; threads.idle[node].head == NULL && threads.calls > 0; threads.calls--)
+        reclaim_next();
+}
+
+/* ---- a heap for a thread ---- */
+
 static struct heap *heap_new(unsigned node)
 {
     struct heap *heap = &thread_first;
@@ -102,6 +146,9 @@ static struct heap *heap_new(unsigned node)
 /* An idle heap of the node or a new one, NULL when refused. Under the central lock. */
 static struct heap *thread_find_heap(unsigned node)
 {
+    size_t calls = threads.calls + THREAD_CALLS;
+    threads.calls = calls < threads.heaps ? calls : threads.heaps;
+    reclaim_for(node);
     struct heap *heap = threads.idle[node].head;
     if (heap == NULL)
         return heap_new(node);
@@ -114,8 +161,10 @@ static struct heap *thread_find_heap(unsigned node)
 static struct heap *thread_claim_heap(unsigned node)
 {
     struct heap *heap = thread_find_heap(node);
-    if (heap != NULL)
+    if (heap != NULL) {
+        heap_sign(heap);
         atomic_store_explicit(&heap->state, HEAP_LIVE, memory_order_relaxed);
+    }
     return heap;
 }
 
@@ -283,6 +332,7 @@ void tlfl__thread_sweep(uint64_t now)
             idle_settle(heap);
         }
     sweep_sleepers(now);
+    reclaim_next();
     tlfl__central_leave();
 }
 
@@ -299,7 +349,7 @@ bool tlfl__thread_trim(void)
     tlfl__central_enter();
     for (int round = 0; round < TRIM_ROUNDS; round++) {
         for (struct heap *heap = threads.all; heap != NULL; heap = heap->later)
-            if (heap_state(heap) == HEAP_IDLE) {
+            if (heap_state(heap) == HEAP_IDLE || heap_reclaim(heap)) {
                 any |= idle_settle(heap);
             } else if (heap != mine) {
                 any |= tlfl__remote_steal(heap);
@@ -346,6 +396,7 @@ static void fork_child(void)
     tlfl__central_reset();
     tlfl__pool_reset();
     guard_reset();
+    threads.forks++;
 }
 
 /* At the first malloc, or at the latest when the library is initialised: prepare handlers run in the

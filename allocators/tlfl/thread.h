@@ -10,6 +10,18 @@
  * current spans and on shelves waits for the next thread, until a sweep settles the heap: a few of
  * them at every tick of any live one.
  *
+ * Not every thread comes by there: one whose first malloc is in the last round of destructors, or which found
+ * no key left, or which ended by the system call alone. Its heap stays LIVE until somebody asks the kernel for the
+ * thread: who finds no idle heap, before it makes a new one, asks for some in turn, a sweep for one, a trim for
+ * all. A heap whose thread is not there is then handed over as above. Two things keep the answer honest:
+ *
+ *   process, thread  the numbers of who claimed the heap, as the kernel has them. Only a caller in the same process
+ *                    asks: one that shares memory (vfork) or got a copy of it (clone, without the handlers of
+ *                    fork) does not see the threads of the other
+ *   forks            as many as there were then. What a child of fork inherits it never asks for: the
+ *                    threads are not there, and may have been anywhere (below). The one that is there is now the
+ *                    main thread, which the kernel knows as long as the process lives
+ *
  * A thread that finds itself on another NUMA node swaps heaps: the old one becomes idle on its node,
  * where its memory is. It looks every 32 refills, and only where there are several nodes.
  *

@@ -11,7 +11,7 @@ usage_error <- function(...) {
 script_dir <- function() {
   file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
   if (length(file_arg) == 0) return(".")
-  dirname(normalizePath(sub("^--file=", "", file_arg[1])))
+  dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg[1]), fixed = TRUE))) # R's way to pass a blank
 }
 
 #' Source every function file of a folder except this one.

@@ -1,32 +1,23 @@
-# common.sh - to be sourced by the parts of the benchmark: $root, $build, $out (where rows go), and the functions say, die,
-# count_check, has, usage, reason_text, programs_build, provenance, allocators. Answers --help by the head comment of the script.
+# common.sh - to be sourced by the parts of the benchmark: what experiments/common.sh has, $out (where rows go), and the
+# functions ops_check, reason_text, programs_build, provenance, allocators.
 # shellcheck shell=sh
 
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
-BUILD=${BUILD:-build}
-case $BUILD in /*) build=$BUILD ;; *) build=$root/$BUILD ;; esac
+# shellcheck disable=SC2034 # for experiments/common.sh
+me=bench
+# shellcheck source=../common.sh
+. "$root/experiments/common.sh"
 # shellcheck disable=SC2034 # for the script that sources this
 ak=$build/bin/ak
 out=${BENCH_OUT:-$build/bench}
-
-say() { printf 'bench: %s\n' "$*" >&2; }
-# die STATUS MESSAGE
-die() {
-  status=$1
-  shift
-  printf 'bench: %s\n' "$*" >&2
-  exit "$status"
-}
-# count_check NAME VALUE: a number of ops, rounds or launches, or the end.
-count_check() {
-  case $2 in '' | 0* | *[!0-9]*) die 2 "$1='$2': expected a whole number from 1 on" ;; esac
-}
-# The script's head comment, which is its usage.
-usage() { sed -n -e '1d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"; }
-case " $* " in *" --help "* | *" -h "*) usage && exit 0 ;; esac
 mkdir -p "$out" || exit 3
 
-has() { command -v "$1" > /dev/null 2>&1; }
+BATCH=256 # of loops.c
+# ops_check OPS: a number of ops that the loops can do, or the end.
+ops_check() {
+  count_check OPS "$1"
+  [ $(($1 % BATCH)) -eq 0 ] || die 2 "OPS='$1': the counted loops take a multiple of $BATCH"
+}
 
 # A reason as a field of CSV.
 reason_text() { printf '%s' "$1" | tr ',"\n' ";' "; }
@@ -87,8 +78,9 @@ allocators() {
 
 registry_read() {
   [ -z "$registry" ] || return 0
+  need jq
   [ -x "$ak" ] || die 3 "$ak is not there: run make"
   registry=$("$ak" list allocators --json | jq -r '.[] | [.name,
       if .trouble != "" then "!" + .trouble elif (.path | test("/libc\\.so")) then "" else .path end,
-      (.env // [] | join(" "))] | join("\u001c")')
+      (.env // [] | join(" "))] | join("\u001c")') && [ -n "$registry" ] || die 3 "ak list allocators names none"
 }

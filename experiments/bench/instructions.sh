@@ -13,7 +13,7 @@ set -u
 . "$(dirname "$0")/common.sh"
 
 OPS=${OPS:-20480}
-count_check OPS "$OPS"
+ops_check "$OPS"
 SIZES="16 64 512 4096 32768 262144"
 LIVE="0 1 300"
 SCAN_LEAST=8
@@ -49,9 +49,8 @@ esac
 loops=$build/bench/loops
 programs_build loops
 table=$(allocators "$@") || exit $?
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' INT TERM
+work=$dir/count
+mkdir "$work" || exit 3
 
 # watched NAME WATCHER... -- ENV LIBRARY [--touch]: the loops under a watcher; sets `trouble`, "" where all is well.
 # What the watcher and the loops said is in $work/NAME.
@@ -64,7 +63,7 @@ watched() {
     shift
   done
   # shellcheck disable=SC2086 # words
-  env $2 ${3:+LD_PRELOAD="$3"} $watcher "$loops" "$OPS" ${4:-} $list > "$work/$name" 2> "$work/$name.err"
+  env $2 ${3:+LD_PRELOAD="$(loadable "$3")"} $watcher "$loops" "$OPS" ${4:-} $list > "$work/$name" 2> "$work/$name.err"
   code=$?
   served=$(sed -n 's/^malloc //p' "$work/$name")
   trouble=
@@ -80,17 +79,19 @@ count() {
   rm -rf "${work:?}"/*
   watched native -- "$2" "$1" --touch
   native_trouble=$trouble
-  if has valgrind && [ -e /usr/include/valgrind/callgrind.h ]; then
+  if lacks valgrind; then
+    callgrind_trouble=$lacking
+  elif [ ! -e /usr/include/valgrind/callgrind.h ]; then
+    callgrind_trouble="no header valgrind/callgrind.h"
+  else
     watched callgrind valgrind --tool=callgrind --combine-dumps=yes --callgrind-out-file="$work/counts.%p" -- "$2" "$1"
     callgrind_trouble=$trouble
-  else
-    callgrind_trouble="valgrind is not installed"
   fi
-  if has strace; then
+  if lacks strace; then
+    strace_trouble=$lacking
+  else
     watched strace strace -f -o "$work/calls" -- "$2" "$1" --touch
     strace_trouble=$trouble
-  else
-    strace_trouble="strace is not installed"
   fi
   printf '%s\n' "$list" > "$work/list"
   touch "$work/counts." "$work/calls" "$work/native"

@@ -44,7 +44,7 @@ struct cell {
 
 static void *batch[BATCH], *others[LIVE_MAX];
 
-static void no_memory(void)
+static _Noreturn void no_memory(void)
 {
     fputs("loops: malloc returned NULL\n", stderr);
     _exit(1);

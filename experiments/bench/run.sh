@@ -45,6 +45,11 @@ export BENCH_FORM="$form"
 release=${RELEASE:-"glibc jemalloc mimalloc tcmalloc tbbmalloc"}
 peers=${PEERS-"mimalloc-sid mimalloc-sid-nothp"}
 
+need jq Rscript
+count_check OPS "${OPS:-$ops}"
+case " $* " in *" instructions "*) ops_check "${OPS:-$ops}" ;; esac
+count_check LAUNCHES "${LAUNCHES:-$launches}"
+count_check ROUNDS "${ROUNDS:-$rounds}"
 [ -z "$doc" ] || [ -w "$doc" ] || die 2 "--doc: $doc cannot be written"
 # The subject must be here; rivals that are not are skipped, but their names must be some.
 # shellcheck disable=SC2086 # words
@@ -63,7 +68,7 @@ sweep() {
     # shellcheck disable=SC2086 # words
     list=$(allocators $release $peers | awk -F "$fs" '$2 !~ /^!/ { print $1 }')
     # shellcheck disable=SC2086 # words
-    "$ak" run "$2" --preset "$preset" --out "$out/$1" --allocators "$(echo $list $RIVALS $SUBJECT | tr ' ' ',')"
+    "$ak" run "$2" --preset "$preset" --out "$out/$1" --allocators "$(printf '%s,' $list $RIVALS)$SUBJECT"
   fi
 }
 
@@ -75,9 +80,9 @@ part() {
   say "$1 ($form)"
   # shellcheck disable=SC2086 # words
   case $1 in
-    instructions) OPS=${OPS:-$ops} "$here/instructions.sh" $SUBJECT tlfl-unchecked $release $peers $RIVALS bump ;;
-    trivial) LAUNCHES=${LAUNCHES:-$launches} "$here/trivial.sh" $SUBJECT $release $RIVALS ;;
-    scaling) ROUNDS=${ROUNDS:-$rounds} OPS=${OPS:-$scaling_ops} "$here/scaling.sh" $SUBJECT $release $RIVALS ;;
+    instructions) OPS=${OPS:-$ops} "$here/instructions.sh" "$SUBJECT" tlfl-unchecked $release $peers $RIVALS bump ;;
+    trivial) LAUNCHES=${LAUNCHES:-$launches} "$here/trivial.sh" "$SUBJECT" $release $RIVALS ;;
+    scaling) ROUNDS=${ROUNDS:-$rounds} OPS=${OPS:-$scaling_ops} "$here/scaling.sh" "$SUBJECT" $release $RIVALS ;;
     cpu | latency | sharing) sweep "$1" ;;
   esac
 }

@@ -36,7 +36,7 @@ while [ $round -lt "$ROUNDS" ]; do
       stub=
       [ "$form" = alloc ] || stub=--no-alloc
       # shellcheck disable=SC2086 # words
-      env $settings ${library:+LD_PRELOAD="$library"} "$build/kernels/churn" --threads "$threads" --ops-total "$OPS" \
+      env $settings ${library:+LD_PRELOAD="$(loadable "$library")"} "$build/kernels/churn" --threads "$threads" --ops-total "$OPS" \
         --live-blocks $((LIVE_TOTAL / threads)) --touch line --passes throughput --counters none --seed $round \
         --expect "${library:-libc}" $stub < /dev/null > "$out/scaling.said" 2>&1 ||
         { echo "$round,$name,$form,$threads,,,,$(reason_text "$(tail -n 1 "$out/scaling.said")")" && continue; }

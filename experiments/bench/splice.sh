@@ -3,6 +3,7 @@
 set -u
 case ${1:-} in -h | --help) sed -n '2s/^# //p' "$0" && exit ;; esac
 [ $# -eq 2 ] || { echo "usage: experiments/bench/splice.sh FILE PART" >&2 && exit 2; }
+[ -f "$1" ] || { echo "splice: $1: no such file" >&2 && exit 2; }
 [ "$(grep -c '^<!-- bench:begin -->$\|^<!-- bench:end -->$' "$1")" -eq 2 ] || {
   echo "splice: $1: expected one line <!-- bench:begin --> and, below it, one line <!-- bench:end -->" >&2
   exit 2

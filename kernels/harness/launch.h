@@ -69,11 +69,11 @@ extern struct launch launch;
 
 /* Ops of one timed batch of this kernel. */
 uint64_t launch_grain(void);
-/* Do sizes and parameters go together, whatever the machine? Fills the table of sizes. 0, or an exit code with `why`, which names
- * options as --name. */
+/* Do sizes and parameters go together, whatever the machine? Fills the table of sizes. 0, or an exit code with `why`,
+ * which names options as --name. */
 int launch_check(char *why, size_t why_size);
-/* Run all passes that --passes names, with the provenance of what serves. 0, or 3 with `why` where threads cannot be had. A failed verification is no
- * error here: it stands in launch.failure. */
+/* Run all passes that --passes names, with the provenance of what serves. 0, or an exit code with `why` where
+ * launch_check refuses or threads cannot be had. A failed verification is no error here: it stands in launch.failure. */
 int launch_run(const struct provenance *served_by, char *why, size_t why_size);
 
 /* What ak_metric and ak_matrix collected. */

@@ -41,6 +41,18 @@ static int threads_check(uint64_t threads, char *why, size_t why_size)
     return threads_own() ? EXIT_ENVIRONMENT : EXIT_USAGE;
 }
 
+/* Events are counted on the threads of the launch. 0, or an exit code with `why`. */
+static int counters_check(char *why, size_t why_size)
+{
+    const char *name = param_word("counters");
+
+    if (!kernel.makes_threads || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
+        return 0;
+    snprintf(why, why_size, "--counters %s: events of the threads that this kernel makes are not counted; use auto or none",
+             name);
+    return EXIT_USAGE;
+}
+
 /* What holds on any machine. 0, or an exit code with `why`. */
 static int options_check(char *why, size_t why_size)
 {
@@ -49,6 +61,8 @@ static int options_check(char *why, size_t why_size)
         snprintf(why, why_size, "--counters sim counts in the throughput pass, which --passes leaves out");
         return EXIT_USAGE;
     }
+    if (rc == 0)
+        rc = counters_check(why, why_size);
     return rc != 0 ? rc : launch_check(why, why_size);
 }
 
@@ -77,17 +91,10 @@ static int launch_plan(char *why, size_t why_size)
 /* 0 or an exit code. */
 static int counters_plan(char why[COUNTER_REASON_MAX])
 {
-    const char *name = param_word("counters");
-    bool free_choice = strcmp(name, "auto") == 0 || strcmp(name, "none") == 0;
-
     if (!kernel.makes_threads)
-        return -counters_choose(name, launch.threads, why);
-    if (!free_choice) {
-        snprintf(why, COUNTER_REASON_MAX, "--counters %s: events of the threads that this kernel makes are not counted; use auto or none", name);
-        return EXIT_ENVIRONMENT;
-    }
+        return -counters_choose(param_word("counters"), launch.threads, why);
     counters_none("events of the threads that this kernel makes are not counted");
-    return 0;
+    return counters_check(why, COUNTER_REASON_MAX);
 }
 
 static int refuse(const char *why, int code)

@@ -1,6 +1,6 @@
 # run.R [PATTERN]: run the R tests (tests/R/test_*.R, those whose name matches) and print TAP. Exit 1 if one failed.
-file_arg <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-tests_dir <- dirname(normalizePath(file_arg))
+file_arg <- grep("^--file=", commandArgs(FALSE), value = TRUE)
+tests_dir <- dirname(normalizePath(gsub("~+~", " ", sub("^--file=", "", file_arg), fixed = TRUE))) # R's way to pass a blank
 suite <- normalizePath(file.path(tests_dir, "..", ".."))
 pattern <- commandArgs(trailingOnly = TRUE)
 if (!requireNamespace("testthat", quietly = TRUE)) {

@@ -95,6 +95,41 @@ static bool refused_realloc(size_t size)
     return good;
 }
 
+/* Takes all that malloc still has of a size. */
+static void *take_all(size_t size)
+{
+    void *last = NULL;
+    for (void **more; (more = malloc(size)) != NULL; last = more)
+        *more = last;
+    return last;
+}
+
+/* A block that has nowhere to move shrinks where it is, and is of the size told from there on. */
+static bool refused_shrink(size_t size)
+{
+    void (*sized)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
+    size_t less = size / 5, count;
+    char *block = malloc(size);
+    if (block == NULL)
+        return false;
+    content_fill(block, size, 7);
+    count = exhaust(1000);
+    void *taken = take_all(less);
+    char *shrunk = realloc(block, less);
+    bool good = shrunk == block && content_good(shrunk, size, less, 7) && malloc_usable_size(shrunk) >= less;
+    content_fill(shrunk, less, 8);
+    for (void *next; taken != NULL; taken = next) {
+        next = *(void **)taken;
+        free(taken);
+    }
+    good &= release(count) && content_good(shrunk, less, less, 8);
+    if (allocator_has("free_sized"))
+        sized(shrunk, less);
+    else
+        free(shrunk);
+    return good && release(exhaust(1000)); /* what was shrunk serves again */
+}
+
 static bool refused_aligned(size_t size)
 {
     void *block = &size;
@@ -118,6 +153,10 @@ static void test_address_space(void)
     tap_ok(with_room(ROOM, refused_realloc, 100) && with_room(ROOM, refused_realloc, 1000000) &&
                with_room(ROOM, refused_realloc, 9000000),
            "RLIMIT_AS: a refused realloc leaves the block");
+    const size_t shrunk[] = {3000, 30000, 200000, 1000000, 9000000};
+    for (size_t i = 0; i < sizeof shrunk / sizeof *shrunk; i++)
+        tap_ok(with_room(ROOM, refused_shrink, shrunk[i]),
+               "RLIMIT_AS: a block of %zu bytes that cannot move shrinks where it is", shrunk[i]);
     tap_ok(with_room(ROOM, refused_aligned, 1000), "RLIMIT_AS: alignments that do not fit are refused");
     tap_ok(with_room((size_t)6 << 20, exhaust_small_then_large, 1000) == false,
            "RLIMIT_AS: the limit of these tests is in force");

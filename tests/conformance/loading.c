@@ -5,17 +5,19 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 
 enum { GIVEN = 200 };
 
-/* The plugin lies beside this program. */
-static const char *plugin_path(void)
+/* The plugins lie beside this program. */
+static const char *plugin_path(const char *plugin)
 {
     static char path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 20);
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 40);
     path[length < 0 ? 0 : length] = '\0';
     char *name = strrchr(path, '/');
-    strcpy(name == NULL ? path : name + 1, "plugins/held.so");
+    strcpy(name == NULL ? path : name + 1, "plugins/");
+    strcat(path, plugin);
     return path;
 }
 
@@ -26,7 +28,7 @@ static void *visit_body(void *visit)
 
 static bool plugin_round(char **given, unsigned round)
 {
-    void *plugin = dlopen(plugin_path(), RTLD_NOW | RTLD_LOCAL), *result = NULL;
+    void *plugin = dlopen(plugin_path("held.so"), RTLD_NOW | RTLD_LOCAL), *result = NULL;
     if (plugin == NULL)
         return false;
     void *visit = dlsym(plugin, "held_visit");
@@ -161,13 +163,76 @@ static void test_late(void)
            "the library opened late, used, closed, and a thread that used it ends");
 }
 
+/* ---- fork handlers of another library ---- */
+
+static pthread_barrier_t taken;
+
+/* Has the lock that a fork waits for, and needs memory that no thread has at hand before it gives it up. */
+static void *holder_body(void *unused)
+{
+    void (*take)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "forklock_take");
+    void (*drop)(void) = (void (*)(void))dlsym(RTLD_DEFAULT, "forklock_drop");
+    bool (*wanted)(void) = (bool (*)(void))dlsym(RTLD_DEFAULT, "forklock_wanted");
+    void *blocks[100];
+    bool good = true;
+    (void)unused;
+    take();
+    pthread_barrier_wait(&taken);
+    while (!wanted())
+        sched_yield();
+    for (int i = 0; i < 100; i++)
+        good &= (blocks[i] = malloc(150000)) != NULL;
+    drop();
+    for (int i = 0; i < 100; i++)
+        free(blocks[i]);
+    return (void *)(uintptr_t)good;
+}
+
+static int main_forklock(void)
+{
+    pthread_t holder;
+    void *result = NULL;
+    alarm(20);
+    pthread_barrier_init(&taken, NULL, 2);
+    if (dlsym(RTLD_DEFAULT, "forklock_take") == NULL || pthread_create(&holder, NULL, holder_body, NULL) != 0)
+        return 1;
+    pthread_barrier_wait(&taken);
+    pid_t child = fork();
+    if (child == 0) {
+        free(malloc(100));
+        _exit(0);
+    }
+    bool good = child > 0 && child_good(child);
+    pthread_join(holder, &result);
+    return !good || result == NULL;
+}
+
+/* The allocator takes its locks for a fork after all that others do there, though their constructors may run first. */
+static void test_forklock(void)
+{
+    char preload[2 * PATH_MAX];
+    const char *before = getenv("LD_PRELOAD");
+    snprintf(preload, sizeof preload, "%s:%s", before == NULL ? "" : before, plugin_path("forklock.so"));
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("LD_PRELOAD", preload, 1);
+        execl("/proc/self/exe", "loading", "forklock", (char *)NULL);
+        _exit(1);
+    }
+    tap_ok(child > 0 && child_good(child),
+           "a fork waits for a lock of another library, whose holder waits for memory");
+}
+
 int main(int count, char **arguments)
 {
     tap_start(60);
     if (count == 3 && strcmp(arguments[1], "late") == 0)
         return main_late(arguments[2]);
+    if (count == 2 && strcmp(arguments[1], "forklock") == 0)
+        return main_forklock();
     test_plugins();
     test_tls();
     test_late();
+    test_forklock();
     return tap_done();
 }

@@ -144,6 +144,76 @@ static void twice_both_others(void)
     }
 }
 
+/* Threads that have allocated many such blocks: tlfl-packed lets them keep those that they free. */
+static void *busy_block(void)
+{
+    void *blocks[200];
+    for (int i = 0; i < 200; i++)
+        blocks[i] = malloc(100);
+    for (int i = 1; i < 200; i++)
+        do_free(blocks[i - 1]);
+    return blocks[199];
+}
+
+static void *busy_free_body(void *block)
+{
+    do_free(busy_block());
+    do_free(block);
+    return NULL;
+}
+
+static void *busy_twice_body(void *block)
+{
+    busy_free_body(block);
+    do_free(bad(block));
+    return NULL;
+}
+
+static void twice_busy(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, busy_twice_body, busy_block());
+    pthread_join(thread, NULL);
+}
+
+static pthread_barrier_t freed;
+
+static void *keep_body(void *block)
+{
+    busy_free_body(block);
+    pthread_barrier_wait(&freed);
+    pause();
+    return NULL;
+}
+
+/* Does something to a block that a thread freed which goes on, and keeps what it has. */
+static void after_keeper(void *(*body)(void *))
+{
+    pthread_t thread;
+    void *block = busy_block();
+    pthread_barrier_init(&freed, NULL, 2);
+    pthread_create(&thread, NULL, keep_body, block);
+    pthread_barrier_wait(&freed);
+    pthread_create(&thread, NULL, body, bad(block));
+    pthread_join(thread, NULL);
+}
+
+static void twice_two_busy(void)
+{
+    after_keeper(busy_free_body);
+}
+
+static void *realloc_body(void *block)
+{
+    do_realloc(block, 1000);
+    return NULL;
+}
+
+static void realloc_kept(void)
+{
+    after_keeper(realloc_body);
+}
+
 static void realloc_foreign(void)
 {
     char block[64];
@@ -190,6 +260,9 @@ static const struct {
     {twice_other_first, "free", "double free, the first by another thread"},
     {twice_other_second, "free", "double free, the second by another thread"},
     {twice_both_others, "free", "double free, both by other threads"},
+    {twice_busy, "free", "double free, both by a thread that allocates, too"},
+    {twice_two_busy, "free", "double free, by two threads that allocate, too"},
+    {realloc_kept, "realloc", "realloc of a block that another thread freed"},
     {realloc_foreign, "realloc", "realloc of the stack"},
     {realloc_freed, "realloc", "realloc of a freed block"},
     {realloc_inside, "realloc", "realloc inside a block"},

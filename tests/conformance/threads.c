@@ -1,10 +1,12 @@
 /* Threads: blocks that cross, threads that only free, threads that end before their blocks. */
 #include "tap.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
 
 static pthread_t thread_run(void *(*body)(void *), void *argument)
 {
@@ -361,6 +363,65 @@ static void test_keys(void)
     heaps_handed_on("threads whose destructors allocate last");
 }
 
+/* ---- threads that end without a word to the allocator ---- */
+
+enum { SILENT = 2000 };
+
+static pthread_key_t silent_key;
+
+/* The first malloc of its thread, in the last round: no destructor comes after it. */
+static void silent_destructor(void *value)
+{
+    uintptr_t round = (uintptr_t)value;
+    if (round < PTHREAD_DESTRUCTOR_ITERATIONS)
+        pthread_setspecific(silent_key, (void *)(round + 1));
+    else
+        free(malloc(100));
+}
+
+static void *silent_body(void *unused)
+{
+    pthread_setspecific(silent_key, (void *)1);
+    return unused;
+}
+
+static void test_silent(void)
+{
+    for (int i = 0; i < SILENT; i++)
+        thread_result(thread_run(silent_body, NULL));
+    heaps_handed_on("threads whose first malloc is in the last round of destructors");
+}
+
+/* Frees the blocks of the one before, and leaves as many. */
+static void *bare_body(void *blocks)
+{
+    char **block = blocks;
+    for (unsigned i = 0; i < KEY_FREES; i++) {
+        if (block[i] != NULL && !content_good(block[i], 40 + i, 40 + i, i))
+            key_wrong++;
+        free(block[i]);
+        content_fill(block[i] = malloc(40 + i), 40 + i, i);
+    }
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static void test_bare(void)
+{
+#ifdef __GLIBC__
+    static char *blocks[KEY_FREES];
+    for (int i = 0; i < SILENT; i++)
+        thread_result(thread_run(bare_body, blocks));
+    for (int i = 0; i < KEY_FREES; i++)
+        free(blocks[i]);
+    tap_ok(key_wrong == 0, "blocks of threads that end by the system call alone are kept");
+    heaps_handed_on("threads that end by the system call alone");
+#else
+    (void)bare_body;
+    tap_skip("threads that end by the system call alone", "this C library would wait for them for ever");
+#endif
+}
+
 /* ---- an owner that sleeps while others free ---- */
 
 static char *slept[LEFT];
@@ -406,12 +467,15 @@ static void test_sleeping_owner(void)
 int main(void)
 {
     tap_start(60);
+    pthread_key_create(&silent_key, silent_destructor); /* of the first ones, which take no memory */
     test_stress();
     test_free_only();
     test_outlive();
     test_adoption();
     test_churn();
     test_keys();
+    test_silent();
+    test_bare();
     test_sleeping_owner();
     return tap_done();
 }

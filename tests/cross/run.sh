@@ -14,14 +14,14 @@ here=$root/tests/cross
 
 LIMIT=300 # seconds for one test
 
-# Sets gcc, emulator, prefix (of the target's C library) and package; false for a name that is no target.
+# Sets gcc, emulator and prefix (of the target's C library); false for a name that is no target.
 choose() {
   emulator='' prefix=''
   case $1 in
-    aarch64) gcc=aarch64-linux-gnu-gcc emulator=qemu-aarch64 package=gcc-aarch64-linux-gnu ;;
-    armhf) gcc=arm-linux-gnueabihf-gcc emulator=qemu-arm package=gcc-arm-linux-gnueabihf ;;
-    i386) gcc=i686-linux-gnu-gcc package=gcc-i686-linux-gnu ;;
-    musl) gcc=musl-gcc package=musl-tools ;;
+    aarch64) gcc=aarch64-linux-gnu-gcc emulator=qemu-aarch64 ;;
+    armhf) gcc=arm-linux-gnueabihf-gcc emulator=qemu-arm ;;
+    i386) gcc=i686-linux-gnu-gcc ;;
+    musl) gcc=musl-gcc ;;
     *) return 1 ;;
   esac
   [ -z "$emulator" ] || prefix=/usr/${gcc%-gcc}
@@ -77,12 +77,11 @@ one_target() {
   target=$1
   built=$build/cross/$target
   for need in $gcc $emulator; do
-    command -v "$need" >/dev/null 2>&1 && continue
-    [ "$need" = "$gcc" ] || package=qemu-user
-    skip "$target" "no $need (package $package)"
+    lacks "$need" || continue
+    skip "$target" "$lacking"
     return
   done
-  if ! make --no-print-directory -f tests/cross/cross.mk -k -j2 TARGET="$target" BUILD="$build" >"$dir/build" 2>&1; then
+  if ! make --no-print-directory -f tests/cross/cross.mk -k -j2 TARGET="$target" BUILD="$BUILD" >"$dir/build" 2>&1; then
     checks=$((checks + 1))
     failed=1
     echo "not ok $checks - $target: tlfl and the conformance tests build"
@@ -127,10 +126,10 @@ one_target() {
 
 [ $# -gt 0 ] || set -- aarch64 armhf i386 musl
 for target; do
-  if ! choose "$target"; then
-    echo "run.sh: no target '$target': expected aarch64, armhf, i386 or musl" >&2
-    exit 2
-  fi
+  choose "$target" || die 2 "no target '$target': expected aarch64, armhf, i386 or musl"
+done
+for target; do
+  choose "$target"
   one_target "$target"
 done
 finish

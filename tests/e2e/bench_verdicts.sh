@@ -4,6 +4,7 @@
 # shellcheck disable=SC2317 # functions that check calls by name are not unreachable
 . "$(dirname "$0")/fixtures/tap.sh"
 bench=$root/experiments/bench
+skip_without "the benchmark" jq Rscript
 export BENCH_OUT="$dir/out"
 
 # glibc's malloc after a loop that does nothing: slow, and correct.
@@ -41,7 +42,7 @@ check "the tail at one thread has a value" begins latency.1 tiny
 is "two launches give no interval" "$(awk -F , '$1 == "cpu" { print $4 "|" $5 "|" $6 }' "$BENCH_OUT/figures.csv")" "||2"
 check "a part that was not run is not measured, with the reason" begins instructions "not measured: instructions.csv is not there"
 
-if command -v valgrind > /dev/null && command -v strace > /dev/null; then
+if ! lacks valgrind strace; then
   check "instructions are counted" env OPS=512 BUILD="$BUILD" "$bench/instructions.sh" --cells "slow=$dir/libslow.so" tlfl bump
   SUBJECT=slow=$dir/libslow.so "$bench/run.sh" report > "$dir/said" 2>&1
   check "a slow allocator misses its counts" begins instructions.tlfl.small.pair missed
@@ -50,7 +51,7 @@ if command -v valgrind > /dev/null && command -v strace > /dev/null; then
   is "the floor's count is the same for all sizes" "$(awk -F , '$1 == "bump" && $3 == "pair" { print $8 - $7 }' "$BENCH_OUT/instructions.csv" | sort -u | wc -l)" 1
   is "each row of a library says which" "$(awk -F , '$1 == "slow" { print $2 }' "$BENCH_OUT/instructions.csv" | sort -u)" "$dir/libslow.so"
 else
-  skip "instructions" "valgrind or strace is not installed"
+  skip "instructions" "$lacking"
 fi
 
 # A PATH with all but the watchers.
@@ -61,9 +62,9 @@ done
 check "without valgrind and strace page faults are still counted" \
   env PATH="$dir/bin" OPS=512 BUILD="$BUILD" "$bench/instructions.sh" --cells glibc
 is "what is not counted is empty" "$(awk -F , 'NR > 1 && ($7 != "" || $9 != "" || $10 == "")' "$BENCH_OUT/instructions.csv")" ""
-is "and has a reason" "$(awk -F , 'NR == 2 { print $11 }' "$BENCH_OUT/instructions.csv")" "valgrind is not installed; strace is not installed"
+is "and has a reason" "$(awk -F , 'NR == 2 { print $11 }' "$BENCH_OUT/instructions.csv")" "no valgrind: make deps installs it; no strace: make deps installs it"
 SUBJECT=glibc "$bench/run.sh" report > "$dir/said" 2>&1
-check "which is the verdict" begins instructions.tlfl.small.pair "not measured: valgrind is not installed"
+check "which is the verdict" begins instructions.tlfl.small.pair "not measured: no valgrind"
 
 printf 'before\n<!-- bench:begin -->\nold\n<!-- bench:end -->\nafter\n' > "$dir/page.md"
 SUBJECT=glibc "$bench/run.sh" --doc "$dir/page.md" report > "$dir/said" 2>&1

@@ -7,10 +7,10 @@ set -u
 cd "$root" || exit 3
 
 for compiler in gcc clang; do
-  if command -v $compiler > /dev/null; then
+  if has $compiler; then
     check "make CC=$compiler, warnings as errors" make --no-print-directory -j2 CC=$compiler BUILD="$dir/$compiler" OPT=-O1 tests
   else
-    skip "make CC=$compiler" "not installed"
+    skip "make CC=$compiler" "no $compiler: make deps installs it"
   fi
 done
 finish

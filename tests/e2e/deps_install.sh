@@ -7,8 +7,10 @@ set -u
 # shellcheck source=fixtures/tap.sh
 . "$(dirname "$0")/fixtures/tap.sh"
 bin=$dir/bin
+own=$(cksum < "$(command -v sleep)")
 
-fake() { # fake NAME BODY
+fake() { # fake NAME BODY: in place of a link, never through it, which would overwrite the system's own
+  rm -f "$bin/$1"
   printf '#!/bin/sh\n%s\n' "$2" >"$bin/$1"
   chmod +x "$bin/$1"
 }
@@ -156,4 +158,5 @@ exit 0'
 check "another process holds the lists: waits and goes on" run 0
 check "and says why it waits" said 'another process is using apt'
 
+is "the system's own programs are as they were" "$(cksum < "$(command -v sleep)")" "$own"
 finish

@@ -5,10 +5,7 @@ set -u
 # shellcheck source=fixtures/tap.sh
 . "$(dirname "$0")/fixtures/tap.sh"
 cd "$root" || exit 3
-if ! command -v valgrind > /dev/null; then
-  skip "ak under valgrind" "not installed"
-  finish
-fi
+skip_without "ak under valgrind" valgrind
 ak=$build/bin/ak
 
 # clean EXIT COMMAND...: ends with EXIT, and valgrind finds nothing

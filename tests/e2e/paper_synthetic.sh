@@ -7,12 +7,7 @@ set -u
 # shellcheck source=fixtures/tap.sh
 . "$(dirname "$0")/fixtures/tap.sh"
 
-for tool in Rscript gnuplot latexmk pdftotext; do
-  if ! command -v "$tool" >/dev/null 2>&1; then
-    skip "paper from synthetic results" "$tool is not installed"
-    finish
-  fi
-done
+skip_without "paper from synthetic results" Rscript gnuplot latexmk pdftotext
 paper_copy() { # a fresh folder with the paper's sources only
   mkdir -p "$1"
   cp "$root"/paper/paper.tex "$root"/paper/refs.bib "$1"
@@ -21,7 +16,7 @@ paper_copy() { # a fresh folder with the paper's sources only
 text_of() { # plain order keeps the words of a cell together; line ends become blanks
   pdftotext "$1/paper.pdf" - | tr "\n\f" "  " >"$1/flat.txt" && pdftotext -layout "$1/paper.pdf" "$1/paper.txt"
 }
-has() { grep -q -- "$2" "$1/flat.txt"; }
+shows() { grep -q -- "$2" "$1/flat.txt"; }
 has_not() { dir_of=$1; shift; ! grep -n "$@" "$dir_of/paper.txt"; }
 all_numbered() { # all_numbered DIR WORD N: "WORD 1:" to "WORD N:"
   for k in $(seq "$3"); do
@@ -62,11 +57,11 @@ check "all $figures figures are in the text" all_numbered "$full" Figure "$figur
 check "all $tables tables are in the text" all_numbered "$full" Table "$tables"
 check "no reference is undefined" has_not "$full" -F "??"
 check "no missing value shows as NA or NaN" has_not "$full" -w -e NA -e NaN
-check "failed launches are shown" has "$full" '2 crash'
-check "an odd allocator name prints as it is" has "$full" 'odd_name%#1'
-check "oversubscribed rows are not called reproduced" has "$full" 'oversubscribed: 64 threads on 4 CPUs'
-check "the missing counters are given as the reason" has "$full" 'this machine has no hardware counters'
-check "alpha across nodes is not identifiable on one node" has "$full" 'not identifiable here: one NUMA node'
+check "failed launches are shown" shows "$full" '2 crash'
+check "an odd allocator name prints as it is" shows "$full" 'odd_name%#1'
+check "oversubscribed rows are not called reproduced" shows "$full" 'oversubscribed: 64 threads on 4 CPUs'
+check "the missing counters are given as the reason" shows "$full" 'this machine has no hardware counters'
+check "alpha across nodes is not identifiable on one node" shows "$full" 'not identifiable here: one NUMA node'
 check "no machine path in the generated text" sh -c "! grep -l -e '$dir' '$full'/generated/*.tex '$full'/generated/*.csv"
 
 again=$dir/again
@@ -81,8 +76,8 @@ mkdir -p "$dir/few"
 cp -r "$dir/results/falseshare" "$dir/few"
 check "the paper builds from one sweep alone" analysis/paper.sh "$dir/few" "$part"
 check "its text can be read" text_of "$part"
-check "what is missing says so" has "$part" 'not measured here: no rows of the churn kernel'
-check "the claims are not yet measured" has "$part" '4 not yet measured'
+check "what is missing says so" shows "$part" 'not measured here: no rows of the churn kernel'
+check "the claims are not yet measured" shows "$part" '4 not yet measured'
 check "all $figures figures keep their places" all_numbered "$part" Figure "$figures"
 
 none=$dir/none

@@ -4,10 +4,7 @@
 # shellcheck disable=SC2317 # functions that check calls by name are not unreachable
 . "$(dirname "$0")/fixtures/tap.sh"
 
-if ! command -v apt-get > /dev/null || ! command -v dpkg-deb > /dev/null; then
-  skip "peers" "this is no Debian system"
-  finish
-fi
+skip_without peers apt-get dpkg-deb jq
 architecture=$(dpkg --print-architecture)
 repo=$dir/repo
 
@@ -67,6 +64,38 @@ is "the same lines" "$(cat "$dir/said")" "$before"
 peers "file:$dir/nothing"
 is "no repository: exit 3" $? 3
 is "no repository: one line" "$(wc -l < "$dir/said")" 1
+
+# Stopped in mid-download: what it started ends, what is half made goes, what an earlier call made stays.
+mkdir "$dir/fakes"
+cat > "$dir/fakes/apt-get" << 'SH'
+#!/bin/sh
+case " $* " in *" download "*) ;; *) exit 0 ;; esac
+echo half > half.deb
+sleep 600 &
+echo $! > "$STARTED.new" && mv "$STARTED.new" "$STARTED"
+wait
+SH
+chmod +x "$dir/fakes/apt-get"
+# stopped SIGNAL STATUS
+stopped() {
+  export STARTED="$dir/started.$1"
+  # not a child of a shell that ignores SIGINT, as this one's background would
+  env PATH="$dir/fakes:$PATH" BUILD="$own" PEERS_MIRROR="file:$repo" env --default-signal=INT "$root/experiments/peers.sh" > "$dir/said" 2>&1 &
+  pid=$!
+  for _ in $(seq 200); do
+    [ ! -e "$STARTED" ] || break
+    sleep 0.05
+  done
+  kill -"$1" $pid
+  wait $pid
+  is "stopped by $1: exit $2" $? "$2"
+  is "stopped by $1: one line" "$(cat "$dir/said")" "peers: stopped"
+  is "what it started has ended" "$(ps -o stat= -p "$(cat "$STARTED")" | grep -v Z)" ""
+  is "what was half made is gone" "$(ls -d "$own"/peers/*.new 2> /dev/null)" ""
+  check "what an earlier call made is there" test -e "$own/lib/libmimalloc-trixie.so"
+}
+stopped TERM 143
+stopped INT 130
 
 # env reaches the process, with $ORIGIN the library's folder, and stands in meta.json.
 cat > "$dir/tell.c" << 'C'

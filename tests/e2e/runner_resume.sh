@@ -4,6 +4,7 @@ set -u
 # shellcheck source=tests/e2e/fixtures/runner_suite.sh
 . "$(dirname "$0")/fixtures/runner_suite.sh"
 cd "$dir" || exit 1
+count_check DEATHS "${DEATHS:-10}"
 
 printf 'kernel = misbehave, null\nallocators = glibc, wrapper\nact = slow\nreps = 12\nthreads = 1, 2\n' > slow.sweep
 run() { ak run slow.sweep --preset smoke --out run "$@"; }

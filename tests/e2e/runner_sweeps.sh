@@ -18,10 +18,7 @@ smoke() {
 }
 
 cd "$dir" || exit 1
-if ! command -v jq > /dev/null || [ ! -x "$ak" ]; then
-  echo "1..0 # SKIP needs jq and $ak"
-  exit 0
-fi
+skip_without "the sweeps of the suite" jq "$ak"
 installed=$("$ak" list allocators --json | jq -r 'map(select(.found and .frees) | .name) | join(",")')
 sweeps=$("$ak" list sweeps --json | jq -r '.[].name')
 check "the six sweeps of the paper are there" sh -c '

@@ -78,6 +78,11 @@ refused "a size for a kernel of none" 2 "cell.sweep:3: 'size_max', but no kernel
 cell 'kernel = churn' 'size_dist = file:weights'
 echo '16 heavy' > weights
 refused "a table of sizes with a slip" 2 "weights:1: expected 'size weight'" "$real" run cell.sweep --dry-run
+cell 'kernel = thread_churn' 'counters = perf'
+refused "counters of threads that a kernel makes" 2 "cell.sweep:3: thread_churn: --counters perf: " "$real" run cell.sweep --dry-run
+cell 'kernel = c2c' 'placement = none'
+refused "threads without a CPU where each needs one" 2 "cell.sweep:3: c2c: --placement none" "$real" run cell.sweep --dry-run
+refused "on the command line it is the option" 2 "ak: --counters: bleed: " "$real" run bleed --counters perf --dry-run
 cell 'kernel = remote_free' 'threads = 1, 2'
 is "too few threads of some: a skip, not an end" "$(code "$real" run cell.sweep --dry-run)" 0
 check "nothing was made on the way" sh -c '! ls -d results 2>/dev/null'

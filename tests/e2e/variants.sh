@@ -11,8 +11,9 @@ WITHIN=2 # per cent
 OPS=20480
 CELLS="pair:16:1 pair:64:300 pair:512:1 pair:4096:300 pair:32768:1 lifo:16:1 lifo:64:300 lifo:512:1 fifo:64:1 fifo:4096:300"
 
-if ! command -v valgrind > /dev/null || [ ! -e /usr/include/valgrind/callgrind.h ]; then
-  skip "instructions of the variants" "valgrind is not installed"
+skip_without "instructions of the variants" valgrind
+if [ ! -e /usr/include/valgrind/callgrind.h ]; then
+  skip "instructions of the variants" "no header valgrind/callgrind.h"
   finish
 fi
 make --no-print-directory BUILD="$BUILD" "$BUILD/bench/loops" "$BUILD/lib/libtlfl.so" "$BUILD/lib/libtlfl-packed.so" \

@@ -23,6 +23,13 @@ if [ "${1:-}" = --fetch ]; then
   fetch=yes
   shift
 fi
+for library; do
+  case $library in
+    libc) ;;
+    -*) die 2 "unknown option '$library': want [--fetch] [LIBRARY...]" ;;
+    *) [ -f "$library" ] || die 2 "$library: no such library; want [--fetch] [LIBRARY...]" ;;
+  esac
+done
 if [ $# -eq 0 ]; then
   for variant in '' -hardened -remote; do
     [ -f "$build/lib/libtlfl$variant.so" ] && set -- "$@" "$build/lib/libtlfl$variant.so"
@@ -119,9 +126,7 @@ one_library() {
 }
 
 [ "$(uname -m)" = x86_64 ] || leave_out "made for x86-64"
-for tool in qemu-system-x86_64 cpio; do
-  command -v $tool >/dev/null 2>&1 || leave_out "no $tool (package $([ $tool = cpio ] && echo cpio || echo qemu-system-x86))"
-done
+! lacks qemu-system-x86_64 cpio || leave_out "$lacking"
 mkdir -p "$guest" || exit 3
 get_kernel
 if ! build_programs 2>"$dir/said"; then

@@ -9,16 +9,14 @@
 # Exit 2 for an option or allocator that there is not, 3 where the programs are not built (make misuse builds them).
 set -u
 
-# die STATUS MESSAGE
-die() {
-  printf 'calibrate.sh: %s\n' "$2" >&2
-  exit "$1"
-}
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
+# shellcheck source=../../experiments/common.sh
+. "$root/experiments/common.sh"
+here=$root/tests/misuse
 
 doc=
 while [ $# -gt 0 ]; do
   case $1 in
-    -h | --help) sed -n -e 1d -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0" && exit 0 ;;
     --doc)
       [ $# -gt 1 ] || die 2 "--doc needs a file"
       [ -w "$2" ] || die 2 "--doc: $2 cannot be written"
@@ -31,19 +29,19 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-cd "$(dirname "$0")/../.." || exit 3
-BUILD=${BUILD:-build}
 RUNS=${RUNS:-5}
-out=$BUILD/misuse
-for source in tests/misuse/*.c; do
-  program=$BUILD/tests/misuse/$(basename "$source" .c)
+count_check RUNS "$RUNS"
+need jq
+out=$build/misuse
+for source in "$here"/*.c; do
+  program=$build/tests/misuse/$(basename "$source" .c)
   [ -x "$program" ] || die 3 "$program is not built: run make misuse"
 done
-[ -x "$BUILD/bin/ak" ] || die 3 "$BUILD/bin/ak is not built: run make misuse"
+[ -x "$build/bin/ak" ] || die 3 "$build/bin/ak is not built: run make misuse"
 mkdir -p "$out" || exit 3
 [ $# -gt 0 ] || set -- glibc jemalloc mimalloc tcmalloc tbbmalloc tlfl tlfl-hardened tcmalloc-debug scudo asan
 
-"$BUILD/bin/ak" list allocators --json > "$out/allocators.json" || exit 3
+"$build/bin/ak" list allocators --json > "$out/allocators.json" || exit 3
 # of NAME FIELD: from the registry
 of() { jq -r --arg name "$1" --arg field "$2" '.[] | select(.name == $name and .found) | .[$field]' "$out/allocators.json"; }
 
@@ -64,35 +62,36 @@ for allocator; do
   name=${allocator%%=*}
   version=$(of "$name" version)
   case $allocator in
-    *=*) library=${allocator#*=} version= ;;
+    *=*) library=$(realpath "${allocator#*=}") version= ;;
     glibc) library= ;;
     tcmalloc-debug) library=$(of tcmalloc path | sed 's/\.so.*/_debug.so.4/') ;;
     scudo) library=$(clang -print-file-name="libclang_rt.scudo_standalone-$(uname -m).so" 2> /dev/null) ;;
     asan) library=$(gcc -print-file-name=libasan.so) ;;
     *) library=$(of "$name" path) ;;
   esac
-  [ -n "$library" ] || [ "$name" = glibc ] || library=$BUILD/lib/lib$name.so
+  [ -n "$library" ] || [ "$name" = glibc ] || library=$build/lib/lib$name.so
   if [ -n "$library" ] && [ ! -e "$library" ]; then
     echo "$name: not here, left out"
     continue
   fi
   # The table says nothing about an allocator that does not serve malloc.
-  serves=$(LD_PRELOAD=$library "$BUILD/tests/misuse/rules" --who)
+  library=$(loadable "$library")
+  serves=$(LD_PRELOAD=$library "$build/tests/misuse/rules" --who)
   if [ -n "$library" ] && [ "$(basename "$(readlink -f "$serves")")" != "$(basename "$(readlink -f "$library")")" ]; then
     die 1 "$name: $library does not serve malloc, $serves does"
   fi
-  for source in tests/misuse/*.c; do
+  for source in "$here"/*.c; do
     category=$(basename "$source" .c)
-    [ "$category" = rules ] || "$BUILD/tests/misuse/$category" --each --runs "$RUNS" ${library:+"$library"} |
+    [ "$category" = rules ] || "$build/tests/misuse/$category" --each --runs "$RUNS" ${library:+"$library"} |
       awk -F '\t' -v c="$category" -v a="$name" -v v="$version" \
         '{ printf "%s,%s,%s,%s,%s,\"%s\"\n", c, $1, a, v, $2, $3 }'
   done >> "$csv.new"
 done
 mv "$csv.new" "$csv"
 
-for source in tests/misuse/*.c; do
+for source in "$here"/*.c; do
   category=$(basename "$source" .c)
-  [ "$category" = rules ] || "$BUILD/tests/misuse/$category" --list | sed "s/^/$category	/"
+  [ "$category" = rules ] || "$build/tests/misuse/$category" --list | sed "s/^/$category	/"
 done > "$out/cases.txt"
 
 # Two tables in Markdown: by category, and every case.

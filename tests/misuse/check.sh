@@ -5,24 +5,22 @@
 # way. --record writes what is found into the column instead. `rules` tests the driver itself.
 set -u
 
-here=$(cd "$(dirname "$0")" && pwd)
-BUILD=${BUILD:-build}
-case $BUILD in /*) build=$BUILD ;; *) build=$here/../../$BUILD ;; esac
+root=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
+# shellcheck source=../../experiments/common.sh
+. "$root/experiments/common.sh"
+here=$root/tests/misuse
 expected=$here/expected.csv
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' INT TERM
 
 record=no
-usage="check.sh: want [--record] and one of rules, tlfl, tlfl-hardened"
-case ${1:-} in
-  -h | --help) sed -n -e 1d -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0" && exit 0 ;;
-esac
+wanted="want [--record] and one of rules, tlfl, tlfl-hardened"
 [ "${1:-}" = --record ] && record=yes && shift
-[ $# -eq 1 ] || { echo "$usage" >&2; exit 2; }
-case $1 in -*) echo "$usage" >&2; exit 2 ;; esac
+[ $# -eq 1 ] || die 2 "$wanted"
+case $1 in -*) die 2 "unknown option '$1': $wanted" ;; esac
 name=$1
-[ -x "$build/tests/misuse/rules" ] || { echo "check.sh: $build/tests/misuse/rules is not built: run make tests" >&2; exit 3; }
+# The column of the allocator: a number, or nothing.
+column=$(awk -F , -v name="$name" 'NR == 1 { for (i = 3; i <= NF; i++) if ($i == name) print i }' "$expected")
+[ -n "$column" ] || [ "$name" = rules ] || die 2 "no column '$name' in $expected: $wanted"
+[ -x "$build/tests/misuse/rules" ] || die 3 "$build/tests/misuse/rules is not built: run make tests"
 
 if [ "$name" = rules ]; then
   MISUSE_RULES_FILE=$dir/first "$build/tests/misuse/rules" --each --runs 2 |
@@ -33,15 +31,12 @@ if [ "$name" = rules ]; then
 fi
 
 library=$build/lib/lib$name.so
-[ -e "$library" ] || { echo "check.sh: no $library: run make" >&2; exit 3; }
+[ -e "$library" ] || die 3 "no $library: run make"
+library=$(loadable "$library")
 for source in "$here"/*.c; do
   category=$(basename "$source" .c)
   [ "$category" = rules ] || "$build/tests/misuse/$category" --each "$library" | sed "s/^/$category	/"
 done > "$dir/found"
-
-# The column of the allocator: a number, or nothing.
-column=$(awk -F , -v name="$name" 'NR == 1 { for (i = 3; i <= NF; i++) if ($i == name) print i }' "$expected")
-[ -n "$column" ] || { echo "check.sh: no column '$name' in $expected" >&2; exit 2; }
 
 if [ $record = yes ]; then
   awk -F '[\t,]' -v OFS=, -v column="$column" '

@@ -11,7 +11,8 @@ set -u
 . "$(dirname "$0")/../e2e/fixtures/tap.sh"
 here=$root/tests/model
 long=${1:-}
-case $long in '' | --long) ;; *) echo "run.sh: unknown option '$long': expected --long" >&2; exit 2 ;; esac
+case $long in '' | --long) ;; *) die 2 "unknown option '$long': expected --long" ;; esac
+[ $# -le 1 ] || die 2 "'$2': expected --long alone"
 
 DEPTH=200000 # steps of the longest run that is followed
 JOBS=2
@@ -57,8 +58,7 @@ bugs='
   SHELF      2 2 2 2  3,1,0,0,0,1,0  1,2,0,1,0,0,0  a_shelf_is_read_and_written,_not_exchanged
   STRUCTURE  2 2 2 2  3,1,0,0,0,1,0  1,2,0,1,0,0,0  a_thief_gives_the_structure_away_as_well'
 
-command -v spin > /dev/null || { skip "models of the heaps and of the lock" "spin is not installed"; finish; }
-command -v "${CC:-cc}" > /dev/null || { skip "models of the heaps and of the lock" "${CC:-cc} is not installed"; finish; }
+skip_without "models of the heaps and of the lock" spin "${CC:-cc}"
 
 # instance FOLDER MODEL DEFINITION...: writes FOLDER/model.pml
 instance() {

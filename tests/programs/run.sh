@@ -14,35 +14,40 @@
 # who is not root.
 set -u
 
-usage() {
-  echo "usage: run.sh [--long] LIBRARY [CASE...]" >&2
-  exit 2
-}
+# shellcheck source=../e2e/fixtures/tap.sh
+. "$(dirname "$0")/../e2e/fixtures/tap.sh"
+here=$root/tests/programs
+LIMIT=120 # seconds for a run, where a case does not say otherwise
+wanted="want [--long] LIBRARY [CASE...]"
 
 FULL=
 if [ "${1:-}" = --long ]; then
   FULL=yes
   shift
 fi
-[ $# -ge 1 ] || usage
+[ $# -ge 1 ] || die 2 "no library: $wanted"
 library=$1
 shift
 
-# shellcheck source=../e2e/fixtures/tap.sh
-. "$(dirname "$0")/../e2e/fixtures/tap.sh"
-here=$root/tests/programs
-LIMIT=120 # seconds for a run, where a case does not say otherwise
-
 case $library in
+  -*) die 2 "unknown option '$library': $wanted" ;;
   */*) ;;
   *) # a soname: where the loader finds it
     library=$(LC_ALL=C ldconfig -p 2>/dev/null | awk -v name="$library" '$1 == name { print $NF; exit }')
     ;;
 esac
-if [ ! -f "$library" ]; then
-  echo "run.sh: ${library:-the library}: no such file" >&2
-  exit 2
-fi
+[ -f "$library" ] || die 2 "${library:-the library}: no such file: $wanted"
+# case_file CASE
+case_file() {
+  case $1 in
+    /*) printf '%s' "$1" ;;
+    */*) printf '%s/%s' "$PWD" "$1" ;;
+    *) printf '%s/cases/%s.sh' "$here" "$1" ;;
+  esac
+}
+for case; do
+  [ -f "$(case_file "$case")" ] || die 2 "no case '$case' in $here/cases: $wanted"
+done
 
 # What other users have to read lies where they can; their way to it may be closed in the tree.
 chmod 755 "$dir"
@@ -125,15 +130,7 @@ one_case() {
 
 [ $# -gt 0 ] || set -- "$here"/cases/*.sh
 for case; do
-  case $case in
-    /*) ;;
-    */*) case=$PWD/$case ;;
-    *) case=$here/cases/$case.sh ;;
-  esac
-  if [ ! -f "$case" ]; then
-    echo "run.sh: no case '$case' in $here/cases" >&2
-    exit 2
-  fi
+  case=$(case_file "$case")
   [ "$(head_of "$case" size)" = short ] || [ -n "$FULL" ] || continue
   one_case "$case"
 done

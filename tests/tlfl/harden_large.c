@@ -27,7 +27,7 @@ static struct guarded *check_block(char *block)
 
 static void free_block(char *block)
 {
-    tlfl__guarded_free(check_block(block), "test");
+    tlfl__guarded_free(map_find(block), block, "test");
 }
 
 /* Whether a byte can be read: the system looks, so that nothing faults. */
@@ -116,6 +116,24 @@ static void test_resize(void)
     tap_ok(good, "a block grows into its spare room, and shrinks by a little");
 }
 
+/* As after a realloc for which there was no memory. */
+static void test_shrink(void)
+{
+    const size_t sizes[] = {50000, 20 * page - 100, 1, 99000, 100000};
+    bool good = true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char *block = new_block(100000);
+        struct guarded *guarded = check_block(block);
+        content_fill(block, 100000, 7);
+        tlfl__guarded_shrink(guarded, sizes[i]);
+        good &= check_block(block)->size == sizes[i] && content_good(block, 100000, sizes[i], 7);
+        good &= readable(block + sizes[i] - 1) && !readable(guarded->end) && guarded->end < block + sizes[i] + page;
+        free_block(block);
+        good &= !readable(block);
+    }
+    tap_ok(good, "a block that cannot move shrinks by much: what lies behind is part of the guard");
+}
+
 static void test_held(void)
 {
     bool good = true;
@@ -166,7 +184,7 @@ static void *free_body(void *block)
 {
     struct guarded *guarded = check_block(block);
     pthread_barrier_wait(&both);
-    tlfl__guarded_free(guarded, "test");
+    guarded_end(guarded, "test");
     pthread_barrier_wait(&both);
     return NULL;
 }
@@ -216,6 +234,7 @@ int main(void)
     test_layout();
     test_again();
     test_resize();
+    test_shrink();
     test_held();
     test_misuse();
     test_many();

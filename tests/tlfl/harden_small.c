@@ -24,7 +24,7 @@ static struct head *check_block(char *block)
 
 static void free_block(char *block)
 {
-    tlfl__small_free(map_find(block), check_block(block), "test");
+    tlfl__small_free(map_find(block), block, "test");
 }
 
 /* The family lends a larger block where a class is new to a thread; not so where it is built for the variant. */
@@ -46,13 +46,13 @@ static bool pattern_good(char *area, size_t from, size_t to)
 {
     memset(area, 0, AREA);
     tlfl__pattern_fill(area + from, area + to);
-    bool good = tlfl__pattern_stands(area + from, area + to);
+    bool good = pattern_stands(area + from, area + to);
     for (size_t i = 0; i < AREA; i++) {
         char was = area[i];
         bool inside = i >= from && i < to;
         good &= inside ? (was & 0x80) != 0 : was == 0;
         area[i] = (char)(was ^ 1);
-        good &= tlfl__pattern_stands(area + from, area + to) != inside;
+        good &= pattern_stands(area + from, area + to) != inside;
         area[i] = was;
     }
     return good;
@@ -63,7 +63,7 @@ static void test_pattern(void)
     static alignas(16) char area[AREA];
     bool good = true;
     for (size_t from = 0; from < 17; from++)
-        for (size_t to = from; to < AREA - 8; to++)
+        for (size_t to = size_round(from, sizeof(pair)); to < AREA; to += sizeof(pair))
             good &= pattern_good(area, from, to);
     tap_ok(good, "the pattern fills exactly what it should, and one bit that differs is seen");
     tlfl__pattern_fill(area, area + AREA);
@@ -102,7 +102,7 @@ static void test_contents(void)
                 struct head *head = check_block(block);
                 good &= head->size == size && head->align == size_log2(align);
                 free_block(block);
-                good &= tlfl__pattern_stands(block, block + size);
+                good &= pattern_holds(block, block + size_round(size, sizeof(pair)));
             }
     tap_ok(good, "blocks are aligned and zero, and hold the pattern once freed");
 }
@@ -177,9 +177,10 @@ static pthread_barrier_t both;
 static void *free_body(void *block)
 {
     secret_enter();
-    struct head *head = check_block(block);
+    uint64_t live;
+    struct head *head = head_check(map_find(block), block, "test", &live);
     pthread_barrier_wait(&both);
-    tlfl__small_free(map_find(block), head, "test");
+    head_end(map_find(block), head, live, "test");
     pthread_barrier_wait(&both);
     return NULL;
 }
