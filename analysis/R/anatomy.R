@@ -169,10 +169,11 @@ table_path <- function(results, registry, call) {
             tex_escape(allocator_label(registry, a)))
   }, "")
   sizes <- unique(vapply(listings, function(l) as.numeric(l$size), 0))
+  warm <- all(vapply(listings, function(l) l$heap_state, "") == "warm")
   list(lines = lines, launches = rep(1L, length(listings)), caption = c(
     sprintf("%s, %s: the path of %s, n = 1 launch each, as objdump decodes it.",
             paste(tex_escape(size_text(sizes)), collapse = " and "),
-            if (all(vapply(listings, function(l) l$heap_state, "") == "warm")) "300 other blocks of the size live" else "heap as given",
+            if (warm) "300 other blocks of the size live" else "another heap than with 300 other blocks",
             and_list(shares)),
     "Marks: l load, s store, a atomic, t thread-local storage, b branch."))
 }

@@ -1,6 +1,6 @@
 # A results root made from known coefficients: what the tests fit, and what the end-to-end test prints.
 # Nothing here was measured. Seeded: the same call writes the same bytes.
-#   Rscript tests/R/synthetic.R OUT        (from the suite's root) writes a root with all six sweeps.
+#   Rscript tests/R/synthetic.R OUT        (from the suite's root) writes a root with all its sweeps.
 
 # ns: the truth that the fit has to recover.
 SYNTHETIC_TRUTH <- list(
@@ -216,7 +216,42 @@ synthetic_c2c <- function(columns, cpus, reps, start) {
   list(rows = rows, matrix = matrix)
 }
 
-#' The whole root: paper, contention, fastpath, falseshare, remote, latency; with some failed rows.
+#' A simulated row of the anatomy kernel with its metrics: `counts` of malloc, the same and one more of free.
+#' @param counts instructions, loads, stores, atomics, lines, fast_ratio, mean_instructions
+synthetic_anatomy_row <- function(columns, id, allocator, size, heap, counts, ...) {
+  row <- synthetic_common(columns, "fastpath-anatomy", "anatomy", allocator, 1, 8, 1, row_id = id, size_min = size,
+                          size_max = size, heap_state = heap, sim_mode = "weave", sim_quantum = 1000, l1d_access = 2000,
+                          l1d_miss = 3)
+  row$counters <- "sim"
+  given <- list(...)
+  row[names(given)] <- given
+  names <- c("instructions", "loads", "stores", "atomics", "lines", "fast_ratio", "mean_instructions")
+  of <- function(call, values) sprintf("%s,%s_%s,count,%s,", id, call, names, values)
+  list(row = row, metrics = c(of("malloc", counts), of("free", counts + c(1, 1, 1, 0, 1, 0, 1))))
+}
+
+synthetic_anatomy <- function(columns, reps) {
+  parts <- list()
+  for (size in c(64, 4096)) for (rep in seq_len(reps)) for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
+    parts <- c(parts, list(synthetic_anatomy_row(columns, sprintf("%016x", length(parts) + 1), SYNTHETIC_TRUTH$allocators[i],
+                                                 size, "warm", c(20 * i, 5 * i, 2 * i, i %/% 5, 4, 0.99, 20.5 * i), rep = rep)))
+  }
+  list(rows = lapply(parts, `[[`, "row"), metrics = unlist(lapply(parts, `[[`, "metrics")))
+}
+
+#' A listing as ak disasm prints it.
+#' @param marks of each instruction: letters of l load, s store, a atomic, t thread-local, b branch
+synthetic_listing <- function(root, allocator, call, text, marks = rep("", length(text))) {
+  has <- function(letter) grepl(letter, marks, fixed = TRUE)
+  dir.create(file.path(root, "disasm"), showWarnings = FALSE)
+  path <- data.frame(text = text, load = has("l"), store = has("s"), atomic = has("a"), thread_local = has("t"),
+                     branch = has("b"))
+  jsonlite::write_json(list(allocator = allocator, allocator_version = "1.2_3", op = call, size = "64", heap_state = "warm",
+                            calls = 1000, fast_ratio = 0.95, path = path),
+                       file.path(root, "disasm", paste0(allocator, "-", call, ".json")), auto_unbox = TRUE)
+}
+
+#' The whole root: paper, contention, fastpath, fastpath-anatomy, falseshare, remote, latency; with some failed rows.
 write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   set.seed(seed)
   columns <- contract[["runs.csv"]]$column
@@ -236,6 +271,11 @@ write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   put("fastpath", synthetic_fastpath(columns, cpus, reps))
   sharing <- synthetic_falseshare(columns, cpus, reps)
   put("falseshare", sharing$rows, metrics = sharing$metrics)
+  anatomy <- synthetic_anatomy(columns, min(reps, 2))
+  put("fastpath-anatomy", anatomy$rows, metrics = anatomy$metrics)
+  for (allocator in c("mimalloc", "tlfl")) for (call in c("malloc", "free")) {
+    synthetic_listing(root, allocator, call, c("mov %fs:(%rax),%rdi", "cmp $0x400,%rsi", "ret"), c("lt", "", "lb"))
+  }
   put("remote", synthetic_remote(columns, cpus, reps))
   put("latency", c2c$rows, matrix = c2c$matrix)
 }
