@@ -210,7 +210,7 @@ AK := $(B)/bin/ak
 comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
-PIPELINE := paper sensitivity contention fastpath falseshare remote latency
+PIPELINE := paper sensitivity contention fastpath fastpath-anatomy falseshare remote latency
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
@@ -251,7 +251,9 @@ bench-overhead: all ## what each kernel costs by itself, with a stub for the all
 misuse: all $(MISUSES:%=$(B)/tests/misuse/%) ## which allocator stops which misuse: the tables of docs/misuse.md
 	@BUILD=$(B) tests/misuse/calibrate.sh --doc docs/misuse.md
 
-.PHONY: peers bench-tlfl
+.PHONY: peers bench-tlfl bench-sim
+bench-sim: all ## what a simulated run costs beside cachegrind's, the table in docs/simulator.md
+	@BUILD=$(B) experiments/bench/simulator.sh
 peers: all ## download newer allocators as rivals (Debian's later releases; nothing is installed)
 	@BUILD=$(B) experiments/peers.sh
 $(if $(filter bench-tlfl,$(MAKECMDGOALS)),$(if $(filter-out short full,$(BENCH)),$(error BENCH='$(BENCH)': expected short or full)))
