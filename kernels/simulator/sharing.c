@@ -3,7 +3,7 @@
 size_t sharing_bytes(unsigned cores)
 {
     size_t bytes = sizeof(struct sharing) + cores * sizeof(words_t);
-    return (bytes + 63) / 64 * 64;
+    return (bytes + 15) / 16 * 16;
 }
 
 void sharing_write(struct sharing *sharing, unsigned cores, unsigned writer, words_t words)
