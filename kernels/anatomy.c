@@ -6,7 +6,8 @@
  * most calls took is reported, and which share of them took it. Work per op: one malloc, one free. Natively a mark is
  * an instruction that does nothing, and there is nothing to report.
  *
- * `heap_state` as in fastpath: an empty heap gives its last page back at every free.
+ * Of several threads the calls of one are taken down. `heap_state` as in fastpath: an empty heap gives its last page back
+ * at every free.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -30,11 +31,6 @@ static uint64_t live_slots(void)
 {
     const char *state = param_word("heap_state");
     return strcmp(state, "empty") == 0 ? 0 : strcmp(state, "one") == 0 ? 1 : WARM_SLOTS;
-}
-
-static const char *refuse(void)
-{
-    return param_int("threads") > 1 ? "the calls of one thread are watched, expected --threads 1" : NULL;
 }
 
 static int setup(struct ctx *c)
@@ -129,7 +125,6 @@ const struct kernel kernel = {
     .default_ops = 1000,
     .priv_bytes = sizeof(struct state),
     .live_slots = live_slots,
-    .refuse = refuse,
     .setup = setup,
     .run = run,
     .verify = verify,

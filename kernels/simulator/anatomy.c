@@ -62,8 +62,8 @@ static struct {
     bool on;
     FILE *file;
     struct pool codes;
-    bool has_thread;
-    unsigned thread;
+    bool has_thread, in_region;
+    unsigned thread; /* the first that came to its region; it stays the one */
     enum place place;
     /* of the call that it is in */
     unsigned mark;
@@ -197,18 +197,17 @@ static const struct path *path_fast(const struct watched *watched)
 
 void anatomy_region(unsigned thread, bool start)
 {
-    if (start && !anatomy.has_thread) {
-        anatomy.has_thread = true;
-        anatomy.thread = thread;
-    } else if (!start && anatomy.has_thread && anatomy.thread == thread) {
-        anatomy.has_thread = false;
-    }
+    if (anatomy.has_thread && anatomy.thread != thread)
+        return;
+    anatomy.has_thread = true;
+    anatomy.thread = thread;
+    anatomy.in_region = start;
     anatomy.place = OUTSIDE;
 }
 
 static bool is_watched(unsigned thread)
 {
-    return anatomy.has_thread && anatomy.thread == thread;
+    return anatomy.in_region && anatomy.thread == thread;
 }
 
 void anatomy_execute(unsigned thread, const struct anatomy_code *code)

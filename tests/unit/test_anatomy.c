@@ -145,6 +145,7 @@ static void paths_are_told_apart(void **state)
     anatomy_region(7, true);
     for (int i = 0; i < 5; i++) {
         call(7, SIM_MALLOC, 5, fast, where);
+        anatomy_region(8, i % 2 == 0);
         call(8, SIM_MALLOC, 2, slow, nowhere); /* another thread's */
     }
     for (int i = 0; i < 4; i++)
