@@ -70,7 +70,8 @@ static int verify(struct ctx *c)
 {
     const struct state *s = c->priv;
     if (s->done != c->iters_done)
-        return ak_fail("%llu ops were done, %llu asked for", (unsigned long long)s->done, (unsigned long long)c->iters_done);
+        return ak_fail("%llu ops were done, %llu asked for", (unsigned long long)s->done,
+                       (unsigned long long)c->iters_done);
     return c->no_alloc ? 0 : ak_verify_blocks(c, s->size);
 }
 
@@ -86,6 +87,7 @@ static void report_call(enum sim_watched watched)
 {
     struct sim_path path = {.watched = watched};
     syscall(SIM_CALL, SIM_PATH, &path);
+    double calls = path.calls > 0 ? path.calls : 1;
     const char *why = path.taken > 0 ? NULL : "only the simulated machine watches calls (--counters sim)";
     const struct {
         const char *name[SIM_WATCHED_MAX + 1], *unit;
@@ -93,9 +95,8 @@ static void report_call(enum sim_watched watched)
     } metric[] = {
         { { NULL, "malloc_calls", "free_calls" }, "count", path.calls },
         { { NULL, "malloc_paths", "free_paths" }, "count", path.paths },
-        { { NULL, "malloc_fast_ratio", "free_fast_ratio" }, "0..1", path.calls > 0 ? (double)path.taken / path.calls : 0 },
-        { { NULL, "malloc_mean_instructions", "free_mean_instructions" }, "count",
-          path.calls > 0 ? (double)path.executed / path.calls : 0 },
+        { { NULL, "malloc_fast_ratio", "free_fast_ratio" }, "0..1", path.taken / calls },
+        { { NULL, "malloc_mean_instructions", "free_mean_instructions" }, "count", (double)path.executed / calls },
         { { NULL, "malloc_instructions", "free_instructions" }, "count", path.instructions },
         { { NULL, "malloc_loads", "free_loads" }, "count", path.loads },
         { { NULL, "malloc_stores", "free_stores" }, "count", path.stores },

@@ -22,14 +22,18 @@ struct disasm_options {
     bool json;
 };
 
-/* What the kernel says of the path, in the order in which it is told: a metric's name without its call's, and words. */
+/* What the kernel says of the path, in the order in which it is told: a metric's name without the call, and words. */
 static const struct fact {
     const char *name, *one, *many;
 } facts[] = {
-    {"instructions", "instruction", "instructions"}, {"loads", "load", "loads"},
-    {"stores", "store", "stores"},                   {"atomics", "atomic", "atomic"},
-    {"thread_locals", "TLS access", "TLS accesses"}, {"branches", "branch", "branches"},
-    {"lines", "line of data", "lines of data"},      {"stack_lines", "of the stack", "of the stack"},
+    {"instructions", "instruction", "instructions"},
+    {"loads", "load", "loads"},
+    {"stores", "store", "stores"},
+    {"atomics", "atomic", "atomic"},
+    {"thread_locals", "TLS access", "TLS accesses"},
+    {"branches", "branch", "branches"},
+    {"lines", "line of data", "lines of data"},
+    {"stack_lines", "of the stack", "of the stack"},
     {"code_lines", "of code", "of code"},
 };
 #define FACTS (sizeof facts / sizeof *facts)
@@ -50,8 +54,12 @@ struct dissection {
 static bool read_options(struct arena *a, int argc, char **argv, struct disasm_options *o, struct fault *f)
 {
     const struct command_option known[] = {
-        {"--size", &o->size, NULL},         {"--op", &o->op, NULL},       {"--heap-state", &o->heap_state, NULL},
-        {"--registry", &o->registry, NULL}, {"--json", NULL, &o->json}, {NULL, NULL, NULL},
+        {"--size", &o->size, NULL},
+        {"--op", &o->op, NULL},
+        {"--heap-state", &o->heap_state, NULL},
+        {"--registry", &o->registry, NULL},
+        {"--json", NULL, &o->json},
+        {NULL, NULL, NULL},
     };
     struct words ops = {0};
     int left;
@@ -88,7 +96,8 @@ static bool find_allocator(struct suite *s, struct dissection *d, struct fault *
 static bool make_plan(struct suite *s, struct dissection *d, struct fault *f)
 {
     const char *path = sweep_locate(&s->arena, &s->paths, SWEEP, f);
-    if (!path || !sweep_read(&s->arena, &s->paths, path, PRESET_DEFAULT, &d->sweep, f) || !suite_kernels(s, f))
+    if (!path || !sweep_read(&s->arena, &s->paths, path, PRESET_DEFAULT, &d->sweep, f) ||
+        !suite_kernels(s, f))
         return false;
     sweep_override(&s->arena, &d->sweep, "allocators", d->o.allocator);
     sweep_override(&s->arena, &d->sweep, "size", d->o.size);
@@ -99,13 +108,14 @@ static bool make_plan(struct suite *s, struct dissection *d, struct fault *f)
         return false;
     const struct block_member *member = &d->plan.row[0].block->member[d->plan.row[0].member];
     if (d->plan.rows != 1)
-        return fault_set(f, AK_USAGE, "disasm: %zu cells, expected one size and one heap state", d->plan.rows);
+        return fault_set(f, AK_USAGE, "disasm: %zu cells, expected one size and one heap state",
+                         d->plan.rows);
     return !member->skip || fault_set(f, AK_USAGE, "disasm: %s", member->skip);
 }
 
 /* Everything that is needed is here: else the environment cannot do it. */
-static bool check_environment(struct suite *s, struct dissection *d, struct simulator *simulator, const char **objdump,
-                              struct fault *f)
+static bool check_environment(struct suite *s, struct dissection *d, struct simulator *simulator,
+                              const char **objdump, struct fault *f)
 {
     struct allocator *al = d->allocator;
     simulator_find(&s->arena, &s->paths, simulator);
@@ -117,8 +127,8 @@ static bool check_environment(struct suite *s, struct dissection *d, struct simu
     if (!allocator_resolve(&s->arena, &s->paths, al, f))
         return false;
     if (!al->found)
-        return fault_set(f, AK_ENVIRONMENT, "allocator %s: %s%s%s", al->name, al->reason, *al->get ? "; get it by " : "",
-                         al->get);
+        return fault_set(f, AK_ENVIRONMENT, "allocator %s: %s%s%s", al->name, al->reason,
+                         *al->get ? "; get it by " : "", al->get);
     return allocator_probe(&s->arena, &s->paths, suite_probe_kernel(s), al, f);
 }
 
@@ -132,7 +142,8 @@ static const json_t *metric(const json_t *result, const char *call, const char *
     {
         const char *own = json_string_value(json_object_get(m, "name"));
         size_t length = strlen(call);
-        if (own && strncmp(own, call, length) == 0 && own[length] == '_' && strcmp(own + length + 1, name) == 0)
+        if (own && strncmp(own, call, length) == 0 && own[length] == '_' &&
+            strcmp(own + length + 1, name) == 0)
             return json_object_get(m, "value");
     }
     return NULL;
@@ -153,11 +164,13 @@ static bool take_facts(struct dissection *d, const struct child_outcome *outcome
     d->paths = metric_count(result, d->o.op, "paths");
     d->fast_ratio = json_number_value(metric(result, d->o.op, "fast_ratio"));
     json_decref(result);
-    return d->calls > 0 || fault_set(f, AK_FAILED, "disasm: the simulated machine saw no call of %s", d->o.op);
+    return d->calls > 0 ||
+           fault_set(f, AK_FAILED, "disasm: the simulated machine saw no call of %s", d->o.op);
 }
 
 /* One launch, checked as a row of a sweep would be: which library served, that it verified. */
-static bool launch_watched(struct suite *s, struct dissection *d, const struct simulator *simulator, struct fault *f)
+static bool launch_watched(struct suite *s, struct dissection *d, const struct simulator *simulator,
+                           struct fault *f)
 {
     const struct planned *p = &d->plan.row[0];
     const struct run_facts run = {.run_id = "", .sweep = SWEEP, .machine_id = "", .cpus = machine_cpus()};
@@ -172,9 +185,10 @@ static bool launch_watched(struct suite *s, struct dissection *d, const struct s
         return false;
     result_begin(&s->arena, &run, p, "", &result);
     result_take(&s->arena, &result, p, &outcome, 0);
-    bool good = result.status == STATUS_OK ? take_facts(d, &outcome, f)
-                                           : fault_set(f, AK_FAILED, "disasm: %s under %s: %s: %s", p->block->kernel->name,
-                                                       d->o.allocator, status_names[result.status], result.detail);
+    bool good = result.status == STATUS_OK
+                    ? take_facts(d, &outcome, f)
+                    : fault_set(f, AK_FAILED, "disasm: %s under %s: %s: %s", p->block->kernel->name,
+                                d->o.allocator, status_names[result.status], result.detail);
     result_free(&result);
     child_outcome_free(&outcome);
     return good;
@@ -184,7 +198,8 @@ static bool dissect(struct suite *s, struct dissection *d, struct fault *f)
 {
     struct simulator simulator;
     const char *objdump;
-    if (!find_allocator(s, d, f) || !make_plan(s, d, f) || !check_environment(s, d, &simulator, &objdump, f) ||
+    if (!find_allocator(s, d, f) || !make_plan(s, d, f) ||
+        !check_environment(s, d, &simulator, &objdump, f) ||
         !simulator_roots_make(&s->arena, &simulator, &d->plan, f))
         return false;
     simulator.watch = arena_printf(&s->arena, "%s/executed", simulator.roots);
@@ -201,9 +216,9 @@ static void print_head(const struct dissection *d)
 {
     uint64_t taken = (uint64_t)(d->fast_ratio * (double)d->calls + 0.5);
     const struct allocator *al = d->allocator;
-    printf("%s%s%s (%s%s%s): a hot %s of %s bytes, heap %s\n", al->name, *al->version ? " " : "", al->version, al->real,
-           *al->build_id ? ", build-id " : "", al->build_id, d->o.op, block_option(d->plan.row[0].block, "size_min"),
-           d->o.heap_state);
+    printf("%s%s%s (%s%s%s): a hot %s of %s bytes, heap %s\n", al->name, *al->version ? " " : "", al->version,
+           al->real, *al->build_id ? ", build-id " : "", al->build_id, d->o.op,
+           block_option(d->plan.row[0].block, "size_min"), d->o.heap_state);
     printf("%" PRIu64 " of %" PRIu64 " calls took this path, %" PRIu64 " %s seen:", taken, d->calls, d->paths,
            d->paths == 1 ? "path was" : "different ones were");
     for (size_t i = 0; i < FACTS; i++)
@@ -242,17 +257,19 @@ static void print_json(const struct dissection *d)
     json_t *path = json_array(), *all;
     for (size_t n = 0; n < d->listing.count; n++) {
         const struct instruction *i = &d->listing.instruction[n];
-        json_array_append_new(path, json_pack("{s:I, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:b, s:b, s:b}", "address",
-                                              (json_int_t)i->address, "object", i->object, "function", i->function,
-                                              "into", (json_int_t)i->into, "bytes", i->bytes, "text", i->text, "load",
-                                              (int)i->load, "store", (int)i->store, "atomic", (int)i->atomic,
-                                              "thread_local", (int)i->thread_local_, "branch", (int)i->branch));
+        json_array_append_new(path, json_pack("{s:I, s:s, s:s, s:I, s:s, s:s, s:b, s:b, s:b, s:b, s:b}",
+                                              "address", (json_int_t)i->address, "object", i->object,
+                                              "function", i->function, "into", (json_int_t)i->into, "bytes",
+                                              i->bytes, "text", i->text, "load", (int)i->load, "store",
+                                              (int)i->store, "atomic", (int)i->atomic, "thread_local",
+                                              (int)i->thread_local_, "branch", (int)i->branch));
     }
     const struct allocator *al = d->allocator;
-    all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "allocator", al->name, "allocator_version",
-                    al->version, "allocator_path", al->real, "allocator_build_id", al->build_id, "op", d->o.op, "size",
-                    block_option(d->plan.row[0].block, "size_min"), "heap_state", d->o.heap_state, "calls",
-                    (json_int_t)d->calls, "paths", (json_int_t)d->paths, "fast_ratio", d->fast_ratio);
+    all = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f}", "allocator", al->name,
+                    "allocator_version", al->version, "allocator_path", al->real, "allocator_build_id",
+                    al->build_id, "op", d->o.op, "size", block_option(d->plan.row[0].block, "size_min"),
+                    "heap_state", d->o.heap_state, "calls", (json_int_t)d->calls, "paths",
+                    (json_int_t)d->paths, "fast_ratio", d->fast_ratio);
     for (size_t i = 0; i < FACTS; i++)
         json_object_set_new(all, facts[i].name, json_integer((json_int_t)d->fact[i]));
     json_object_set_new(all, "path", path);

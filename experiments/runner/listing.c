@@ -22,8 +22,9 @@ static bool take_line(struct arena *a, const char *line, const char *wanted, str
     unsigned step;
     uint64_t address, offset;
     int object = 0;
-    if (sscanf(line, "%15s %u %" SCNx64 " %31s %15s %" SCNx64 " %n", call, &step, &address, bytes, what, &offset,
-               &object) != 6 || !object)
+    if (sscanf(line, "%15s %u %" SCNx64 " %31s %15s %" SCNx64 " %n", call, &step, &address, bytes, what,
+               &offset, &object) != 6 ||
+        !object)
         return false;
     if (strcmp(call, wanted) != 0)
         return true;
@@ -72,7 +73,8 @@ struct object {
 
 static int by_address(const void *a, const void *b)
 {
-    const struct instruction *x = *(const struct instruction *const *)a, *y = *(const struct instruction *const *)b;
+    const struct instruction *x = *(const struct instruction *const *)a,
+                             *y = *(const struct instruction *const *)b;
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
@@ -94,8 +96,8 @@ static const char *plain(struct arena *a, char *text)
 }
 
 /* "   98ef0:\t48 85 ff             \ttest   %rdi,%rdi": give it to all steps that executed this address. */
-static bool take_decoded(struct arena *a, char *line, struct instruction **sorted, size_t count, const char *path,
-                         struct fault *f)
+static bool take_decoded(struct arena *a, char *line, struct instruction **sorted, size_t count,
+                         const char *path, struct fault *f)
 {
     char *end, bytes[BYTES_TEXT_MAX + 1] = "";
     uint64_t address = strtoull(line, &end, 16);
@@ -110,8 +112,8 @@ static bool take_decoded(struct arena *a, char *line, struct instruction **sorte
         if (sorted[i]->address != address)
             continue;
         if (strcmp(sorted[i]->bytes, bytes) != 0)
-            return fault_set(f, AK_FAILED, "%s: at %" PRIx64 " it has %s, and %s was executed", path, address, bytes,
-                             sorted[i]->bytes);
+            return fault_set(f, AK_FAILED, "%s: at %" PRIx64 " it has %s, and %s was executed", path, address,
+                             bytes, sorted[i]->bytes);
         words = words ? words : plain(a, text + 1);
         sorted[i]->text = words;
     }
@@ -152,8 +154,8 @@ static bool decode_stretch(struct arena *a, const char *launcher, const char *ob
     }
     for (size_t i = 0; good && i < count; i++)
         if (!*sorted[i]->text)
-            good = fault_set(f, AK_FAILED, "%s: %s says nothing of %" PRIx64 ", which was executed", path, objdump,
-                             sorted[i]->address);
+            good = fault_set(f, AK_FAILED, "%s: %s says nothing of %" PRIx64 ", which was executed", path,
+                             objdump, sorted[i]->address);
     child_outcome_free(&outcome);
     return good;
 }
@@ -161,15 +163,16 @@ static bool decode_stretch(struct arena *a, const char *launcher, const char *ob
 /* ---- the whole ---- */
 
 /* Addresses as the file has them, and the functions. */
-static bool place(struct arena *a, struct object *o, const char *call, struct instruction **sorted, size_t count,
-                  struct fault *f)
+static bool place(struct arena *a, struct object *o, const char *call, struct instruction **sorted,
+                  size_t count, struct fault *f)
 {
     const char *why;
     if (!symbols_read(a, o->path, &o->symbols, &why))
         return fault_set(f, AK_ENVIRONMENT, "%s: %s", o->path, why);
     for (size_t i = 0; i < count; i++) {
         if (!symbols_address(&o->symbols, sorted[i]->offset, &sorted[i]->address))
-            return fault_set(f, AK_FAILED, "%s: nothing is loaded from its byte %" PRIu64 ", yet it was executed", o->path,
+            return fault_set(f, AK_FAILED,
+                             "%s: nothing is loaded from its byte %" PRIu64 ", yet it was executed", o->path,
                              sorted[i]->offset);
         const struct symbol *symbol = symbols_find(&o->symbols, sorted[i]->address, call);
         sorted[i]->function = symbol ? symbol->name : "";
@@ -178,10 +181,11 @@ static bool place(struct arena *a, struct object *o, const char *call, struct in
     return true;
 }
 
-static bool decode_object(struct arena *a, const char *launcher, const char *objdump, const char *call, const char *path,
-                          struct listing *l, struct fault *f)
+static bool decode_object(struct arena *a, const char *launcher, const char *objdump, const char *call,
+                          const char *path, struct listing *l, struct fault *f)
 {
     struct object object = {.path = path};
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): pointers are what is sorted */
     struct instruction **sorted = arena_alloc(a, l->count * sizeof *sorted);
     size_t count = 0;
     for (size_t i = 0; i < l->count; i++)
@@ -189,9 +193,11 @@ static bool decode_object(struct arena *a, const char *launcher, const char *obj
             sorted[count++] = &l->instruction[i];
     if (!place(a, &object, call, sorted, count, f))
         return false;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     qsort(sorted, count, sizeof *sorted, by_address);
     for (size_t first = 0, i = 1; i <= count; i++) {
-        if (i < count && (sorted[i]->address == sorted[i - 1]->address || sorted[i]->address == end_of(sorted[i - 1])))
+        if (i < count &&
+            (sorted[i]->address == sorted[i - 1]->address || sorted[i]->address == end_of(sorted[i - 1])))
             continue;
         if (!decode_stretch(a, launcher, objdump, path, sorted + first, i - first, f))
             return false;
@@ -200,8 +206,8 @@ static bool decode_object(struct arena *a, const char *launcher, const char *obj
     return true;
 }
 
-bool listing_decode(struct arena *a, const char *launcher, const char *objdump, const char *call, struct listing *l,
-                    struct fault *f)
+bool listing_decode(struct arena *a, const char *launcher, const char *objdump, const char *call,
+                    struct listing *l, struct fault *f)
 {
     struct words done = {0};
     for (size_t i = 0; i < l->count; i++) {

@@ -1,6 +1,6 @@
 /*
- * listing.h - what a call executed, instruction by instruction, in words: the simulator's file (kernels/simulator/anatomy.h)
- * with what objdump makes of the code.
+ * listing.h - what a call executed, instruction by instruction, in words: the simulator's file
+ * (kernels/simulator/anatomy.h) with what objdump makes of the code.
  */
 #ifndef AK_LISTING_H
 #define AK_LISTING_H
@@ -33,7 +33,7 @@ struct listing {
 bool listing_read(struct arena *, const char *file, const char *call, struct listing *, struct fault *);
 /* Fill in what the files have, by the program `objdump`. Fails where that shows other code than was executed.
  * `call` is the name that a function goes by if it has several. */
-bool listing_decode(struct arena *, const char *launcher, const char *objdump, const char *call, struct listing *,
-                    struct fault *);
+bool listing_decode(struct arena *, const char *launcher, const char *objdump, const char *call,
+                    struct listing *, struct fault *);
 
 #endif

@@ -19,8 +19,8 @@ struct image {
 static const void *part(const struct image *image, uint64_t offset, uint64_t count, size_t size)
 {
     uint64_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || offset > image->length || bytes > image->length - offset ||
-        offset % 4 != 0)
+    if (__builtin_mul_overflow(count, size, &bytes) || offset > image->length ||
+        bytes > image->length - offset || offset % 4 != 0)
         return NULL;
     return image->bytes + offset;
 }
@@ -33,7 +33,8 @@ static const char *text_at(const struct image *image, uint64_t offset)
     return (const char *)image->bytes + offset;
 }
 
-static void take_segments(struct arena *a, const struct image *image, const Elf64_Ehdr *header, struct symbols *s)
+static void take_segments(struct arena *a, const struct image *image, const Elf64_Ehdr *header,
+                          struct symbols *s)
 {
     const unsigned char *at = part(image, header->e_phoff, header->e_phnum, sizeof(Elf64_Phdr));
     for (unsigned i = 0; at && i < header->e_phnum; i++) {
@@ -46,8 +47,8 @@ static void take_segments(struct arena *a, const struct image *image, const Elf6
     }
 }
 
-static void take_table(struct arena *a, const struct image *image, const Elf64_Shdr *table, const Elf64_Shdr *names,
-                       struct symbols *s)
+static void take_table(struct arena *a, const struct image *image, const Elf64_Shdr *table,
+                       const Elf64_Shdr *names, struct symbols *s)
 {
     uint64_t count = table->sh_size / sizeof(Elf64_Sym);
     const unsigned char *at = part(image, table->sh_offset, count, sizeof(Elf64_Sym));
@@ -55,7 +56,8 @@ static void take_table(struct arena *a, const struct image *image, const Elf64_S
         Elf64_Sym symbol;
         memcpy(&symbol, at + i * sizeof symbol, sizeof symbol);
         unsigned type = ELF64_ST_TYPE(symbol.st_info);
-        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF || symbol.st_size == 0)
+        if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF ||
+            symbol.st_size == 0)
             continue;
         const char *name = text_at(image, names->sh_offset + symbol.st_name);
         if (!*name)
@@ -65,7 +67,8 @@ static void take_table(struct arena *a, const struct image *image, const Elf64_S
     }
 }
 
-static void take_symbols(struct arena *a, const struct image *image, const Elf64_Ehdr *header, struct symbols *s)
+static void take_symbols(struct arena *a, const struct image *image, const Elf64_Ehdr *header,
+                         struct symbols *s)
 {
     static const unsigned kinds[] = {SHT_SYMTAB, SHT_DYNSYM};
     const unsigned char *at = part(image, header->e_shoff, header->e_shnum, sizeof(Elf64_Shdr));
@@ -98,7 +101,8 @@ bool symbols_read(struct arena *a, const char *path, struct symbols *s, const ch
     if (image.bytes)
         memcpy(&header, image.bytes, sizeof header);
     if (good && (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-                 header.e_phentsize != sizeof(Elf64_Phdr) || (header.e_shnum && header.e_shentsize != sizeof(Elf64_Shdr))))
+                 header.e_phentsize != sizeof(Elf64_Phdr) ||
+                 (header.e_shnum && header.e_shentsize != sizeof(Elf64_Shdr))))
         *why = "not a 64-bit ELF file";
     if (!*why) {
         take_segments(a, &image, &header, s);
@@ -137,7 +141,8 @@ const struct symbol *symbols_find(const struct symbols *s, uint64_t address, con
     const struct symbol *best = NULL;
     for (size_t i = 0; i < s->count; i++) {
         const struct symbol *symbol = &s->symbol[i];
-        if (address >= symbol->start && address - symbol->start < symbol->size && is_better(symbol, best, wanted))
+        if (address >= symbol->start && address - symbol->start < symbol->size &&
+            is_better(symbol, best, wanted))
             best = symbol;
     }
     return best;

@@ -31,7 +31,7 @@ struct symbols {
 bool symbols_read(struct arena *, const char *path, struct symbols *, const char **why);
 /* The address of a place in the file; false where none is loaded from there. */
 bool symbols_address(const struct symbols *, uint64_t offset, uint64_t *address);
-/* The function that an address lies in, or NULL. Of several names `wanted` if that is one; else one without underscores
+/* The function that an address lies in, or NULL. Of several names `wanted` if that is one; else one without an underscore
  * before it, a short one, the first by the alphabet. */
 const struct symbol *symbols_find(const struct symbols *, uint64_t address, const char *wanted);
 

@@ -187,7 +187,8 @@ static const struct path *path_fast(const struct watched *watched)
     const struct path *fast = NULL;
     for (uint32_t i = 0; i < watched->paths; i++) {
         const struct path *path = &watched->path[i];
-        if (fast == NULL || path->taken > fast->taken || (path->taken == fast->taken && path->length < fast->length))
+        if (fast == NULL || path->taken > fast->taken ||
+            (path->taken == fast->taken && path->length < fast->length))
             fast = path;
     }
     return fast;
@@ -253,7 +254,7 @@ void anatomy_access(unsigned thread, const struct anatomy_code *code, enum model
 
 /* ---- the answer ---- */
 
-/* The file that an address is mapped from, in `maps`, the text of /proc/self/maps; and the offset in it. False: none. */
+/* The file that an address is mapped from by `maps`, the text of /proc/self/maps, and where in it. False: none. */
 static bool file_of(const char *maps, uint64_t address, char object[static 4096], uint64_t *offset)
 {
     for (const char *line = maps; *line != '\0'; line = strchr(line, '\n') + 1) {
@@ -261,7 +262,8 @@ static bool file_of(const char *maps, uint64_t address, char object[static 4096]
         int name = 0;
         if (strchr(line, '\n') == NULL)
             break;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end, &at, &name) == 3 &&
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n", &start, &end, &at, &name) ==
+                3 &&
             start <= address && address < end && line[name] == '/') {
             snprintf(object, 4096, "%.*s", (int)strcspn(line + name, "\n"), line + name);
             *offset = address - start + at;
@@ -297,10 +299,11 @@ static void path_write(unsigned mark, const struct path *path)
         file_of(maps, code->address, object, &offset);
         for (unsigned b = 0; b < code->size && b < CODE_BYTES_MAX; b++)
             snprintf(bytes + 2 * b, 3, "%02x", code->bytes[b]);
-        snprintf(what, sizeof what, "%s%s%s%s%s", step->did & DID_LOAD ? "l" : "", step->did & DID_STORE ? "s" : "",
-                 step->did & DID_ATOMIC ? "a" : "", code->thread_local_ ? "t" : "", code->branch ? "b" : "");
-        fprintf(anatomy.file, "%s %u %" PRIx64 " %s %s %" PRIx64 " %s\n", watched_name[mark], i + 1, code->address,
-                bytes, *what != '\0' ? what : "-", offset, object);
+        snprintf(what, sizeof what, "%s%s%s%s%s", step->did & DID_LOAD ? "l" : "",
+                 step->did & DID_STORE ? "s" : "", step->did & DID_ATOMIC ? "a" : "",
+                 code->thread_local_ ? "t" : "", code->branch ? "b" : "");
+        fprintf(anatomy.file, "%s %u %" PRIx64 " %s %s %" PRIx64 " %s\n", watched_name[mark], i + 1,
+                code->address, bytes, *what != '\0' ? what : "-", offset, object);
     }
     fflush(anatomy.file);
 }

@@ -1,10 +1,10 @@
 /*
  * anatomy.h - what one call executes: its instructions one by one, with what each did to memory.
  *
- * A program marks a call that it is about to make (SIM_WATCH in protocol.h). From the first instruction of what it calls
- * to the return, all that its thread executes is a path. Calls that executed the same instructions in the same order
- * took the same path, and the path that most calls took is the fast one: the answer is about it, and says how many
- * calls that were. Only the thread that came first to its timed region is watched, and only there.
+ * A program marks a call that it is about to make (SIM_WATCH in protocol.h). All that its thread executes from the first
+ * instruction of what it calls to the return is a path. Calls that executed the same instructions in the same order took
+ * the same path, and the path that most calls took is the fast one: the answer is about it, and says how many calls that
+ * were. Only the thread that came first to its timed region is watched, and only there.
  *
  * An instruction counts as a load if it read memory, as a store if it wrote, as both if it did both; as an atomic one
  * instead if it was locked. A repeated string instruction counts once a repetition.
@@ -16,8 +16,8 @@
 
 #include "protocol.h"
 
-/* From here on, calls are watched. The fast path of each call that the program asks for is written to `file`. False where
- * that cannot be made. */
+/* From here on, calls are watched. The fast path of each call that the program asks for is written to `file`. False
+ * where that cannot be made. */
 bool anatomy_open(const char *file);
 bool anatomy_watches(void);
 

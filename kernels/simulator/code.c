@@ -53,7 +53,8 @@ bool code_is_call(const uint8_t *code, size_t size)
     size_t at = opcode_at(code, size);
     if (at >= size)
         return false;
-    return code[at] == 0xe8 || (code[at] == 0xff && (extension(code, at, size) == 2 || extension(code, at, size) == 3));
+    return code[at] == 0xe8 ||
+           (code[at] == 0xff && (extension(code, at, size) == 2 || extension(code, at, size) == 3));
 }
 
 bool code_is_branch(const uint8_t *code, size_t size)
@@ -66,8 +67,8 @@ bool code_is_branch(const uint8_t *code, size_t size)
         return at + 1 < size && (code[at + 1] & 0xf0) == 0x80;
     if (op == 0xff)
         return extension(code, at, size) >= 2 && extension(code, at, size) <= 5;
-    return (op & 0xf0) == 0x70 || (op >= 0xe0 && op <= 0xe3) || op == 0xe8 || op == 0xe9 || op == 0xeb || op == 0xc2 ||
-           op == 0xc3;
+    return (op & 0xf0) == 0x70 || (op >= 0xe0 && op <= 0xe3) || op == 0xe8 || op == 0xe9 || op == 0xeb ||
+           op == 0xc2 || op == 0xc3;
 }
 
 bool code_is_thread_local(const uint8_t *code, size_t size)

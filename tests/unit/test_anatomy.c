@@ -51,9 +51,9 @@ static void bytes_tell(void **state)
         char is[8];
         const uint8_t *code = cases[i].code;
         size_t size = cases[i].size;
-        snprintf(is, sizeof is, "%s%s%s%s%s", code_is_atomic(code, size) ? "a" : "", code_is_branch(code, size) ? "b" : "",
-                 code_is_call(code, size) ? "c" : "", code_is_thread_local(code, size) ? "t" : "",
-                 code_is_pause(code, size) ? "p" : "");
+        snprintf(is, sizeof is, "%s%s%s%s%s", code_is_atomic(code, size) ? "a" : "",
+                 code_is_branch(code, size) ? "b" : "", code_is_call(code, size) ? "c" : "",
+                 code_is_thread_local(code, size) ? "t" : "", code_is_pause(code, size) ? "p" : "");
         if (strcmp(is, cases[i].is) != 0)
             fail_msg("%s is '%s', expected '%s'", cases[i].text, is, cases[i].is);
     }
@@ -83,7 +83,7 @@ static void marks_are_seen(void **state)
 /* ---- calls ---- */
 
 #define CALLER UINT64_C(0x401000)
-#define CALLEE UINT64_C(0x7000000010) /* 16 bytes into a line */
+#define CALLEE UINT64_C(0x7000000010)   /* 16 bytes into a line */
 #define STACK  UINT64_C(0x7fff00001000) /* where the return address stands, at the start of a line */
 #define HEAP   UINT64_C(0x550000000000)
 
@@ -120,7 +120,8 @@ static void does(unsigned thread, struct anatomy_code *code, enum op op, uint64_
 }
 
 /* A mark, the call, and in the callee the `ops` with their addresses, then a return to the caller. */
-static void call(unsigned thread, enum sim_watched watched, size_t n, const enum op *ops, const uint64_t *where)
+static void call(unsigned thread, enum sim_watched watched, size_t n, const enum op *ops,
+                 const uint64_t *where)
 {
     uint8_t mark[] = {0x0f, 0x1f, 0x84, 0x00, (uint8_t)watched, 0x00, 0xa0, 0x51};
     static const uint8_t call_code[] = {0xff, 0xd0};
@@ -141,7 +142,8 @@ static void paths_are_told_apart(void **state)
 {
     (void)state;
     static const enum op fast[] = {TLS, LOAD, UPDATE, STORE, LOCK}, slow[] = {NOP, LOCK};
-    static const uint64_t where[] = {HEAP, HEAP + 64, HEAP + 72, STACK - 8, HEAP + 124}, nowhere[5] = {HEAP, HEAP};
+    static const uint64_t where[] = {HEAP, HEAP + 64, HEAP + 72, STACK - 8, HEAP + 124},
+                          nowhere[5] = {HEAP, HEAP};
     anatomy_region(7, true);
     for (int i = 0; i < 5; i++) {
         call(7, SIM_MALLOC, 5, fast, where);
@@ -160,7 +162,7 @@ static void paths_are_told_apart(void **state)
     assert_int_equal(path.paths, 2);
     assert_int_equal(path.executed, 5 * 6 + 4 * 3);
     assert_int_equal(path.instructions, 6);
-    assert_int_equal(path.loads, 4); /* TLS, load, update, return */
+    assert_int_equal(path.loads, 4);  /* TLS, load, update, return */
     assert_int_equal(path.stores, 2); /* update, store */
     assert_int_equal(path.atomics, 1);
     assert_int_equal(path.thread_locals, 1);
