@@ -58,7 +58,8 @@ KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
 TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) \
                $(TLFL_TESTS:%=$(B)/tests/tlfl/%) $(STRESSES:%=$(B)/tests/tlfl/%) \
-               $(MISUSES:%=$(B)/tests/misuse/%) $(PLUGINS:%=$(B)/tests/conformance/plugins/%.so)
+               $(MISUSES:%=$(B)/tests/misuse/%) $(PLUGINS:%=$(B)/tests/conformance/plugins/%.so) \
+               $(if $(SIM_PLUGIN),$(B)/tests/sim/known)
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all
@@ -145,6 +146,11 @@ $(B)/bench/lib%.so: experiments/bench/%.c $(FLAGS_STAMP)
 
 # ---- tests -----------------------------------------------------------------------------------
 RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
+$(B)/tests/sim/%: tests/sim/%.c kernels/simulator/protocol.h kernels/simulator/model.h $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $< -lpthread $(LDFLAGS) -MF $(B)/obj/sim-$*.d -o $@
+
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB) $(SIM_LIB)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")

@@ -85,6 +85,7 @@ tap "other machines" tests/cross/run.sh
 for t in "$build"/tests/tlfl/stress*; do
   tap "${t##*/}, long" env CONFORMANCE_LONG=1 "$t"
 done
+tap "the simulated machine, 20 launches a row" tests/sim/determinism.sh 20
 tap "models" tests/model/run.sh --long
 tap "memory by node" tests/guest/run.sh --fetch
 

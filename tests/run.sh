@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: unit sanitized conformance misuse programs cross guest tlfl model R e2e (all without arguments). What was skipped is
+# Groups: unit sanitized conformance misuse programs cross guest sim tlfl model R e2e (all without arguments). What was skipped is
 # listed with its reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
@@ -15,7 +15,7 @@ export BUILD
 # built FOLDER: of test programs, or the end
 built() { [ -d "$build/tests/$1" ] || die 3 "$build/tests/$1 is not there: run make tests"; }
 
-groups="unit sanitized conformance misuse programs cross guest tlfl model R e2e"
+groups="unit sanitized conformance misuse programs cross guest sim tlfl model R e2e"
 # shellcheck disable=SC2086 # words
 [ $# -gt 0 ] || set -- $groups
 for group; do
@@ -108,6 +108,13 @@ cross() {
 # Memory by node in an emulated machine, where all that it needs is there already.
 guest() {
   one "memory by node" tests/guest/run.sh "$build/lib/libtlfl.so"
+}
+
+# The simulated machine: misses that are known, beside valgrind's, by allocator, and the same again. More launches in long.sh.
+sim() {
+  for t in known cachegrind sharing determinism; do
+    one "sim/$t" sh "tests/sim/$t.sh"
+  done
 }
 
 tlfl() {

@@ -23,7 +23,7 @@ told() {
 }
 
 while read -r name options; do
-  # shellcheck disable=SC2086 # words
+  # shellcheck disable=SC2086,SC2046 # words
   set -- $(told "$build/kernels/$name" --threads 1 $options)
   # shellcheck disable=SC2086
   kernel glibc "$words" "$name" --threads 1 $options

@@ -6,10 +6,8 @@
 
 # shellcheck source=../e2e/fixtures/tap.sh
 . "$(dirname "$0")/../e2e/fixtures/tap.sh"
-plugin=$build/lib/simulator.so
-# 4 nodes of 16 cores
-epyc="nodes=4,cores_per_node=16,l1=32768:8:4,l2=1048576:16:14,l3=33554432:16:46"
-shape="NUMANode:4 L3Cache:1 Core:16 PU:1"
+# shellcheck source=../../experiments/simulated.sh
+. "$root/experiments/simulated.sh"
 
 if ! command -v qemu-x86_64 > /dev/null || [ ! -e "$plugin" ]; then
   skip "the simulated machine" "qemu-x86_64 is not installed, or this is no x86-64"
@@ -20,18 +18,6 @@ case $(qemu-x86_64 --version) in
   *"version 7.2"*) ;;
   *) skip "the simulated machine" "qemu-x86_64 is not of version 7.2"; finish ;;
 esac
-
-# What programs read of a machine: its nodes, its CPUs (glibc has so many arenas for each).
-mkdir -p "$dir/root/sys/devices/system/node" "$dir/root/sys/devices/system/cpu"
-echo 0-3 > "$dir/root/sys/devices/system/node/has_memory"
-echo 0-63 | tee "$dir/root/sys/devices/system/cpu/possible" > "$dir/root/sys/devices/system/cpu/online"
-
-# in_machine WORDS COMMAND...: nothing of this process's environment, and the same addresses in every run
-in_machine() {
-  words=$1
-  shift
-  timeout -s KILL 120 setarch -R env -i "$(command -v qemu-x86_64)" -L "$dir/root" -seed 1 -plugin "$plugin,$words" "$@"
-}
 
 known() {
   words=$1
@@ -48,7 +34,7 @@ kernel() {
   name=$1
   shift
   # shellcheck disable=SC2086 # two words, or none
-  in_machine "$words" ${library:+-E LD_PRELOAD="$library"} -E HWLOC_SYNTHETIC="$shape" -E HWLOC_THISSYSTEM=1 \
+  in_machine "$words" ${library:+-E LD_PRELOAD="$library"} \
     "$build/kernels/$name" --counters sim --json "$@" > "$dir/row" 2> "$dir/said"
 }
 

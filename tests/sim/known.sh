@@ -10,7 +10,7 @@ for words in "mode=weave,quantum=1000" "mode=timed"; do
   # what a scan of so many bytes misses, after a first pass
   while read -r bytes passes missed hits; do
     known "$epyc,$words" scan "$bytes" "$passes"
-    lines=$((bytes / line * passes))
+    lines=$((bytes * passes / line))
     for level in l1 l2 l3; do
       case ",$missed," in
         *",$level,"*) near "$mode: a scan of $bytes B, misses of $level" "$(figure ${level}_miss)" $lines 1 ;;
@@ -49,6 +49,7 @@ cp "$dir/figures" "$dir/before"
 known "$epyc,mode=weave,quantum=1000" atomic 8 $ops 8
 check "the same again, to the last count" cmp "$dir/before" "$dir/figures"
 known "$epyc,mode=weave,quantum=1000,seed=2" atomic 8 $ops 8
+# shellcheck disable=SC2016 # for the inner shell
 check "another seed, another order" sh -c '! cmp -s "$0" "$1"' "$dir/before" "$dir/figures"
 
 # what a wait costs: a lock is held for 500 instructions, and all want it again 100 instructions later, so that the whole
@@ -61,5 +62,5 @@ for n in 2 8 16; do
   below "and it does not wait for much else" $each $((hold * 3 / 2))
 done
 known "$epyc,mode=timed,quantum=100" lock 16 $ops
-near "half the slack, the same" $(($(figure span) / (16 * ops))) $each 5
+near "half the slack, the same" $(($(figure span) / (16 * ops))) "$each" 5
 finish

@@ -16,7 +16,7 @@ shares() {
     return
   fi
   case $3 in yes) ops=200 ;; no) ops=1000 ;; esac
-  kernel "$2" "$words" "$1" --threads $threads --ops $ops --object 8
+  kernel "$2" "$words" "$1" --threads $threads --ops "$ops" --object 8
   misses=$(column sim_false_sharing) done=$(column ops)
   case $3 in
     yes) above "$1: $2 has false sharing, misses" "$misses" $((done / 10)) ;;
