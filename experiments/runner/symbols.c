@@ -20,7 +20,7 @@ static const void *part(const struct image *image, uint64_t offset, uint64_t cou
 {
     uint64_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || offset > image->length ||
-        bytes > image->length - offset || offset % 4 != 0)
+        bytes > image->length - offset)
         return NULL;
     return image->bytes + offset;
 }
