@@ -112,6 +112,9 @@ read_results <- function(root, contract) {
        meta = lapply(folders, read_meta), folders = folders, root = root, contract = contract)
 }
 
+#' Every launch, of this machine and of the simulated one: for what is told of launches and not measured.
+all_launches <- function(results) rbind(results$runs, results$simulated)
+
 #' TRUE for rows of the simulated machine, those that did not end well among them.
 is_simulated <- function(runs) runs$counters %in% "sim" | !is.na(runs$sim_mode)
 

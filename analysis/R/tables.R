@@ -363,7 +363,8 @@ NOT_LAUNCHED <- "skipped"
 
 #' Which library served each allocator, as the process itself said: of launches that ended well only.
 table_versions <- function(results, registry) {
-  runs <- results$runs[!is.na(results$runs$allocator), , drop = FALSE]
+  runs <- all_launches(results)
+  runs <- runs[!is.na(runs$allocator), , drop = FALSE]
   allocators <- display_order(registry, unique(runs$allocator))
   if (length(allocators) == 0) return(list(reason = "not measured here: no rows", launches = integer()))
   words <- function(x) paste(unique(stats::na.omit(x)), collapse = ", ")
@@ -389,7 +390,7 @@ table_versions <- function(results, registry) {
 
 #' Launches by sweep folder and status: failures are shown, never dropped silently.
 table_launches <- function(results) {
-  runs <- results$runs
+  runs <- all_launches(results)
   if (nrow(runs) == 0) return(list(reason = "not measured here: no rows", launches = integer()))
   folders <- unique(runs$folder)
   body <- lapply(folders, function(folder) {
@@ -439,8 +440,9 @@ table_machine <- function(results) {
   commit <- unique(unlist(lapply(results$meta, function(one) one$suite$git_commit)))
   cells <- c(cells, list(c("suite, commit",
                          if (length(commit) > 0) tex_path(substr(commit, 1, 12))[1] else "\\emph{not recorded}")))
-  list(lines = tabular(paste0("l", wrapped(0.6)), c("fact", "value"), cells), launches = nrow(results$runs),
-       caption = sprintf("Recorded with %s in %s.", launches_phrase(nrow(results$runs)),
+  launches <- nrow(all_launches(results))
+  list(lines = tabular(paste0("l", wrapped(0.6)), c("fact", "value"), cells), launches = launches,
+       caption = sprintf("Recorded with %s in %s.", launches_phrase(launches),
                          plural(length(results$folders), "folder")))
 }
 
