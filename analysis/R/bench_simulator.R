@@ -26,12 +26,13 @@ simulator_ratio <- function(rows, above, below, column) {
 #' @param targets of simulator-targets.csv
 simulator_figures <- function(rows, targets) {
   side <- function(what, threads) list(what = what, threads = threads)
+  cells <- expand.grid(threads = c(8, 64), mode = c("weave", "timed"), stringsAsFactors = FALSE)
   against <- function(column, word) {
-    do.call(rbind, lapply(c("weave", "timed"), function(mode) do.call(rbind, lapply(c(8, 64), function(threads) {
+    do.call(rbind, Map(function(mode, threads) {
       figure_line(sprintf("%s.%s.%d", sub("_ns", "", column), mode, threads),
                   sprintf("%s of %s mode, %d threads, to cachegrind's", word, mode, threads),
                   simulator_ratio(rows, side(mode, threads), side("cachegrind", threads), column), "", targets)
-    }))))
+    }, cells$mode, cells$threads))
   }
   growth <- figure_line("wall.growth", "wall time of weave mode, 64 threads to 8, as many cycles in all",
                         simulator_ratio(rows, side("weave", 64), side("weave", 8), "wall_ns"), "", targets)
