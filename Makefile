@@ -263,7 +263,7 @@ bench-sim: all ## what a simulated run costs beside cachegrind's, the table in d
 peers: all ## download newer allocators as rivals (Debian's later releases; nothing is installed)
 	@BUILD=$(B) experiments/peers.sh
 $(if $(filter bench-tlfl,$(MAKECMDGOALS)),$(if $(filter-out short full,$(BENCH)),$(error BENCH='$(BENCH)': expected short or full)))
-bench-tlfl: all ## tlfl beside its rivals, the table in docs/tlfl.md (BENCH=short, 12 minutes, or BENCH=full, hours)
+bench-tlfl: all ## tlfl beside its rivals, the table in docs/tlfl.md (BENCH=short, 12 minutes, or BENCH=full, an hour)
 	@BUILD=$(B) experiments/bench/run.sh $(call quote,--$(BENCH)) --doc docs/tlfl.md
 
 .PHONY: fit figures paper

@@ -3,7 +3,7 @@
 #
 #   PART    instructions cpu latency trivial sharing scaling, or report (the table alone, of the rows that are there);
 #           all without any
-#   --short under 12 minutes (the default); --full as long as it takes; --tiny only shows that it works
+#   --short under 12 minutes (the default); --full about an hour; --tiny only shows that it works
 #   --doc   put the table between the lines <!-- bench:begin --> and <!-- bench:end --> of FILE
 #
 # $SUBJECT is what is judged, a name of the registry or NAME=LIBRARY (default tlfl); $RIVALS, by blanks, are further
