@@ -211,11 +211,12 @@ static void print_plan(struct suite *s, const struct plan *plan)
         longest += skip ? 0 : (double)b->timeout_s;
     }
     print_command(s, plan);
+    double estimate = plan_estimate_s(plan, 0); /* no launch takes longer than its timeout */
     printf("%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
            " repetitions: roughly %s, "
            "by the timeouts at most %s\n",
            plan->rows, skipped, plan->sweep->preset, plan->seed, plan->reps,
-           duration_text(plan_estimate_s(plan, 0), rough), duration_text(longest, most));
+           duration_text(estimate < longest ? estimate : longest, rough), duration_text(longest, most));
 }
 
 /* Take the folder: a new run, or the rest of an old one. *meta is the caller's. */
