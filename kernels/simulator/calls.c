@@ -3,11 +3,14 @@
 
 #include <linux/futex.h>
 #include <linux/mempolicy.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "pinned.h"
 #include "turns.h"
@@ -29,7 +32,10 @@ static struct {
     const struct mode *mode;
     struct sim_hello hello;
     uint32_t cores_given;
-    unsigned cpu; /* of the host: all threads of the program are there, since between two CPUs a turn costs ten times more */
+    bool handled[NSIG];     /* signals that the program wants to see itself */
+    struct sigaction fault; /* QEMU's own, of SIGSEGV */
+    unsigned
+        cpu; /* of the host: all threads of the program are there, since between two CPUs a turn costs ten times more */
 } calls;
 
 static _Thread_local struct thread *current; /* in a call */
@@ -39,6 +45,56 @@ void calls_init(const struct machine *machine, const struct mode *mode, const st
     calls.machine = *machine;
     calls.mode = mode;
     calls.hello = *hello;
+}
+
+/* ---- the end of the program ---- */
+
+/* QEMU ends a program only when all its threads have come out of what they do, and those whose turn it is not never would.
+ * So what ends it is done here: an exit, and two signals without a handler, of abort and of an address that is not there. */
+
+static void end_by_signal(int number)
+{
+    sigset_t set;
+    signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    raise(number);
+}
+
+/* QEMU has pages that are there and protected; those are for its own handler. */
+static void on_fault(int number, siginfo_t *about, void *context)
+{
+    if (about->si_code == SEGV_MAPERR && !calls.handled[SIGSEGV])
+        end_by_signal(SIGSEGV);
+    else
+        calls.fault.sa_sigaction(number, about, context);
+}
+
+static void end_watch(void)
+{
+    sigaction(SIGSEGV, NULL, &calls.fault);
+    struct sigaction mine = calls.fault;
+    mine.sa_sigaction = on_fault;
+    if (calls.fault.sa_flags & SA_SIGINFO)
+        sigaction(SIGSEGV, &mine, NULL);
+}
+
+static void end_before(int64_t call, const uint64_t argument[6])
+{
+    uint64_t number = call == SYS_tgkill ? argument[2] : argument[1];
+    if (call == SYS_exit_group)
+        syscall(SYS_exit_group, argument[0]);
+    if ((call == SYS_tgkill || call == SYS_tkill || call == SYS_kill) && number == SIGABRT &&
+        (call == SYS_tkill || argument[0] == (uint64_t)getpid()) && !calls.handled[SIGABRT])
+        end_by_signal(SIGABRT);
+}
+
+/* A program that wants to see a signal itself; its first word of the action is the handler. */
+static void signal_before(const uint64_t argument[6])
+{
+    if (argument[0] < NSIG && argument[1] != 0)
+        calls.handled[argument[0]] = *(const uint64_t *)argument[1] != (uintptr_t)SIG_DFL;
 }
 
 /* ---- threads ---- */
@@ -80,6 +136,7 @@ static void thread_begin(unsigned thread)
     calls.cores_given = 1;
     pin_host_thread(calls.cpu);
     calls.mode->begin(thread, calls.cpu);
+    end_watch();
 }
 
 /* A thread that asks for a core gets it, or for several, the first of them. */
@@ -110,13 +167,24 @@ static void futex_before(unsigned thread, const uint64_t argument[6])
     uint32_t *word = (uint32_t *)argument[0];
     uint32_t value = (uint32_t)argument[2];
     switch (argument[1] & FUTEX_CMD_MASK) {
-    case FUTEX_WAIT: futex_wait(thread, word, value, UINT32_MAX, argument[3] != 0); break;
-    case FUTEX_WAIT_BITSET: futex_wait(thread, word, value, (uint32_t)argument[5], argument[3] != 0); break;
-    case FUTEX_WAKE: calls.mode->wake(thread, argument[0], UINT32_MAX, value); break;
-    case FUTEX_WAKE_BITSET: calls.mode->wake(thread, argument[0], (uint32_t)argument[5], value); break;
+    case FUTEX_WAIT:
+        futex_wait(thread, word, value, UINT32_MAX, argument[3] != 0);
+        break;
+    case FUTEX_WAIT_BITSET:
+        futex_wait(thread, word, value, (uint32_t)argument[5], argument[3] != 0);
+        break;
+    case FUTEX_WAKE:
+        calls.mode->wake(thread, argument[0], UINT32_MAX, value);
+        break;
+    case FUTEX_WAKE_BITSET:
+        calls.mode->wake(thread, argument[0], (uint32_t)argument[5], value);
+        break;
     case FUTEX_REQUEUE: /* waking all is allowed: they look again */
-    case FUTEX_CMP_REQUEUE: calls.mode->wake(thread, argument[0], UINT32_MAX, UINT32_MAX); break;
-    default: break;
+    case FUTEX_CMP_REQUEUE:
+        calls.mode->wake(thread, argument[0], UINT32_MAX, UINT32_MAX);
+        break;
+    default:
+        break;
     }
 }
 
@@ -140,19 +208,25 @@ static uint64_t policy_nodes(uint64_t mode, const uint64_t *mask)
 static void memory_before(unsigned thread, int64_t number, const uint64_t argument[6])
 {
     switch (number) {
-    case SYS_munmap: calls.mode->forget(thread, argument[0], argument[1]); break;
-    case SYS_mremap: calls.mode->forget(thread, argument[0], argument[1]); break;
+    case SYS_munmap:
+        calls.mode->forget(thread, argument[0], argument[1]);
+        break;
+    case SYS_mremap:
+        calls.mode->forget(thread, argument[0], argument[1]);
+        break;
     case SYS_madvise:
         if (argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE)
             calls.mode->forget(thread, argument[0], argument[1]);
         break;
     case SYS_mbind:
-        calls.mode->bind(thread, argument[0], argument[1], policy_nodes(argument[2], (const uint64_t *)argument[3]));
+        calls.mode->bind(thread, argument[0], argument[1],
+                         policy_nodes(argument[2], (const uint64_t *)argument[3]));
         break;
     case SYS_set_mempolicy:
         calls.thread[thread].policy = policy_nodes(argument[0], (const uint64_t *)argument[1]);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -175,10 +249,17 @@ static void sim_call(unsigned thread, const uint64_t argument[6])
     if (!turns_begun())
         return;
     switch (argument[0]) {
-    case SIM_START: calls.mode->region(thread, true); break;
-    case SIM_STOP: calls.mode->region(thread, false); break;
-    case SIM_READ: calls.mode->read(thread, (struct sim_reading *)argument[1]); break;
-    default: break;
+    case SIM_START:
+        calls.mode->region(thread, true);
+        break;
+    case SIM_STOP:
+        calls.mode->region(thread, false);
+        break;
+    case SIM_READ:
+        calls.mode->read(thread, (struct sim_reading *)argument[1]);
+        break;
+    default:
+        break;
     }
 }
 
@@ -194,7 +275,8 @@ static bool call_blocks(int64_t number, const uint64_t argument[6])
 {
     switch (number) {
     case SYS_read:
-    case SYS_readv: return file_blocks(argument[0]);
+    case SYS_readv:
+        return file_blocks(argument[0]);
     case SYS_accept:
     case SYS_accept4:
     case SYS_clock_nanosleep:
@@ -215,8 +297,10 @@ static bool call_blocks(int64_t number, const uint64_t argument[6])
     case SYS_select:
     case SYS_semop:
     case SYS_wait4:
-    case SYS_waitid: return true;
-    default: return false;
+    case SYS_waitid:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -231,10 +315,13 @@ void calls_before(unsigned number, int64_t call, const uint64_t argument[6])
         sim_call(number, argument);
         return;
     }
+    if (call == SYS_rt_sigaction)
+        signal_before(argument);
     if (turns_begun() || call == SYS_set_mempolicy)
         memory_before(number, call, argument);
     if (!turns_begun())
         return;
+    end_before(call, argument);
     if (call == SYS_futex)
         futex_before(number, argument);
     else if (call == SYS_sched_setaffinity && argument[0] == 0)
@@ -259,6 +346,7 @@ void calls_after(unsigned number, int64_t call, int64_t result)
         memory_mapped(number, (uint64_t)result, thread->argument[1], thread->argument[3]);
     if (turns_begun() && call == SYS_sched_setaffinity && result >= 0)
         pin_host_thread(calls.cpu);
-    pinned_answer(call, thread->argument, result, thread->core, turns_begun() ? calls.mode->now_ns(number) : 0);
+    pinned_answer(call, thread->argument, result, thread->core,
+                  turns_begun() ? calls.mode->now_ns(number) : 0);
     current = NULL;
 }

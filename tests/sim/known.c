@@ -7,6 +7,9 @@
  *   known scan   BYTES PASSES            one thread reads a word of each line, PASSES times after a first pass
  *   known lock   THREADS ROUNDS STRIDE   a spin lock is taken, held for HOLD instructions and more, and let go
  *
+ *   known fault  THREADS ROUNDS          the first touches what is not there, while the others are at work
+ *   known abort  THREADS ROUNDS          or aborts
+ *
  * Thread i runs on core i * STRIDE. Prints what the machine counted, a line an event, sums over the threads, and how many
  * cycles the whole took.
  */
@@ -77,10 +80,27 @@ static void take_lock(unsigned long me)
     }
 }
 
+static volatile char *volatile nowhere; /* unknown to the compiler */
+
+static void fault_first(unsigned long me)
+{
+    if (me == 0)
+        *nowhere = 1;
+    add_padded(me);
+}
+
+static void abort_first(unsigned long me)
+{
+    if (me == 0)
+        abort();
+    add_padded(me);
+}
+
 static const struct {
     const char *name;
     void (*body)(unsigned long me);
-} bodies[] = {{"atomic", add_atomic}, {"line", add_line}, {"padded", add_padded}, {"lock", take_lock}};
+} bodies[] = {{"atomic", add_atomic}, {"line", add_line},     {"padded", add_padded},
+              {"lock", take_lock},    {"fault", fault_first}, {"abort", abort_first}};
 
 static void body_run(unsigned long me)
 {
@@ -137,12 +157,12 @@ static void run_threads(void)
         pthread_join(thread[i], NULL);
 }
 
-#define PRINT(name, value)                                                                                            \
-    do {                                                                                                              \
-        uint64_t sum = 0;                                                                                             \
-        for (size_t i = 0; i < THREADS_MAX; i++)                                                                      \
-            sum += reading[i].value;                                                                                  \
-        printf("%s %llu\n", name, (unsigned long long)sum);                                                           \
+#define PRINT(name, value)                                                                                   \
+    do {                                                                                                     \
+        uint64_t sum = 0;                                                                                    \
+        for (size_t i = 0; i < THREADS_MAX; i++)                                                             \
+            sum += reading[i].value;                                                                         \
+        printf("%s %llu\n", name, (unsigned long long)sum);                                                  \
     } while (0)
 
 /* From the first start of a region to the last end, in cycles: only the timed mode knows. */

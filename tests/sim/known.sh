@@ -52,6 +52,14 @@ known "$epyc,mode=weave,quantum=1000,seed=2" atomic 8 $ops 8
 # shellcheck disable=SC2016 # for the inner shell
 check "another seed, another order" sh -c '! cmp -s "$0" "$1"' "$dir/before" "$dir/figures"
 
+# the end of one thread is that of all, and is told as it was
+for mode in weave timed; do
+  known "$epyc,mode=$mode" fault 8 100000
+  is "$mode: a fault among threads at work ends the program, by its signal" $? 139
+  known "$epyc,mode=$mode" abort 8 100000
+  is "$mode: so does an abort" $? 134
+done
+
 # what a wait costs: a lock is held for 500 instructions, and all want it again 100 instructions later, so that the whole
 # takes as many critical sections as there are, each with a hand-over
 hold=500 ops=500
