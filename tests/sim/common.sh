@@ -19,6 +19,11 @@ case $(qemu-x86_64 --version) in
   *) skip "the simulated machine" "qemu-x86_64 is not of version 7.2"; finish ;;
 esac
 
+if ! setarch -R true 2> /dev/null; then
+  skip "the simulated machine" "this system does not let addresses be fixed (personality)"
+  finish
+fi
+
 known() {
   words=$1
   shift
