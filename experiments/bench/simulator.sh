@@ -21,29 +21,30 @@ provenance simulator "$0" "$ROUNDS"
 
 churn=$build/kernels/churn
 
-# cost NAME THREADS COMMAND...: a row of the round
-cost() {
+# row NAME THREADS COMMAND...: of the round; the command prints what $measure does
+measure=$build/bench/cost
+row() {
   name=$1 threads=$2
   shift 2
   say "round $round: $name, $threads threads"
-  row=$("$build/bench/cost" "$@") || die 1 "$name with $threads threads failed"
-  echo "$round,$name,$threads,$row" >> "$out/simulator.csv"
+  cost=$("$@") || die 1 "$name with $threads threads failed"
+  echo "$round,$name,$threads,$cost" >> "$out/simulator.csv"
 }
 
-native() { cost "$1" "$2" env HWLOC_SYNTHETIC="NUMANode:4 L3Cache:1 Core:16 PU:1" HWLOC_THISSYSTEM=0 \
-  valgrind --tool=cachegrind --cache-sim=yes --cachegrind-out-file=/dev/null \
-  "$churn" --placement none --counters none --passes throughput --threads "$2" --ops $((cycles / $2)) --json; }
+native() {
+  row cachegrind "$1" "$measure" env HWLOC_SYNTHETIC="$shape" HWLOC_THISSYSTEM=0 \
+    valgrind --tool=cachegrind --cache-sim=yes --cachegrind-out-file=/dev/null \
+    "$churn" --placement none --counters none --passes throughput --threads "$1" --ops $((cycles / $1)) --json
+}
 
 simulated() {
-  cost "$1" "$2" timeout -s KILL 600 setarch -R env -i "$(command -v qemu-x86_64)" -L "$dir/root" -seed 1 \
-    -plugin "$plugin,$epyc,$3" -E HWLOC_SYNTHETIC="NUMANode:4 L3Cache:1 Core:16 PU:1" -E HWLOC_THISSYSTEM=1 \
-    "$churn" --counters sim --threads "$2" --ops $((cycles / $2)) --json
+  row "$1" "$2" in_machine "$epyc,$3" "$churn" --counters sim --threads "$2" --ops $((cycles / $2)) --json
 }
 
 echo "round,what,threads,wall_ns,cpu_ns,rss_kib" > "$out/simulator.csv"
 for round in $(seq "$ROUNDS"); do
   for threads in 8 64; do
-    native cachegrind "$threads"
+    native "$threads"
     simulated weave "$threads" mode=weave,quantum=1000
     simulated timed "$threads" mode=timed
   done

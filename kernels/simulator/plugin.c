@@ -7,6 +7,7 @@
  * watch, the file of anatomy.h. A wrong word ends QEMU before the program starts.
  */
 #include <errno.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static uint8_t answers[INFO_VALUES];
 
 static __attribute__((noinline)) uint8_t info_ask(qemu_plugin_meminfo_t info)
 {
-    uint8_t answer = (uint8_t)(qemu_plugin_mem_size_shift(info) | (qemu_plugin_mem_is_store(info) ? INFO_STORE : INFO_LOAD));
+    uint8_t answer = (uint8_t)(qemu_plugin_mem_size_shift(info) |
+                               (qemu_plugin_mem_is_store(info) ? INFO_STORE : INFO_LOAD));
     if (info < INFO_VALUES)
         answers[info] = answer;
     return answer;
@@ -93,8 +95,11 @@ static void watched_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t a
     const struct anatomy_code *code = user;
     bool atomic = anatomy_is_atomic(code);
     uint8_t answer = info_answer(info);
-    anatomy_access(vcpu, code, atomic ? MODEL_ATOMIC : answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, address,
-                   1u << (answer & 7));
+    anatomy_access(vcpu, code,
+                   atomic                ? MODEL_ATOMIC
+                   : answer & INFO_STORE ? MODEL_STORE
+                                         : MODEL_LOAD,
+                   address, 1u << (answer & 7));
     access_hook(atomic)(vcpu, info, address, NULL);
 }
 
@@ -158,8 +163,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (atomic && mode == &timed_mode)
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_atomic_next, QEMU_PLUGIN_CB_NO_REGS, NULL);
         /* One hook for loads and stores: of two, QEMU 7.2 calls the second one for both. */
-        qemu_plugin_register_vcpu_mem_cb(insn, watched ? watched_access : access_hook(atomic), QEMU_PLUGIN_CB_NO_REGS,
-                                         QEMU_PLUGIN_MEM_RW, watched);
+        qemu_plugin_register_vcpu_mem_cb(insn, watched ? watched_access : access_hook(atomic),
+                                         QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, watched);
     }
 }
 
@@ -173,8 +178,8 @@ static void anatomy_call(unsigned vcpu, uint64_t op, uint64_t argument)
         anatomy_answer((struct sim_path *)argument);
 }
 
-static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
-                    uint64_t e, uint64_t f, uint64_t g, uint64_t h)
+static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
+                    uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h)
 {
     (void)id, (void)g, (void)h;
     if (number == SIM_CALL && anatomy_watches())
@@ -215,8 +220,11 @@ struct setting {
 static bool number_of(const char *text, uint64_t most, uint64_t *number)
 {
     char *end;
+    if (*text < '0' || *text > '9') /* strtoull would take a sign, and blanks */
+        return false;
+    errno = 0;
     *number = strtoull(text, &end, 10);
-    return end != text && *end == '\0' && *number <= most;
+    return *end == '\0' && errno == 0 && *number <= most;
 }
 
 static bool setting_word(struct setting *setting, const char *word, char why[MACHINE_WHY_MAX])
@@ -241,8 +249,8 @@ static bool setting_word(struct setting *setting, const char *word, char why[MAC
     return machine_set(&setting->machine, word, why);
 }
 
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
-                                                               char **argv)
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info,
+                                                               int argc, char **argv)
 {
     struct setting setting = {.machine = machine_default, .seed = 1};
     char why[MACHINE_WHY_MAX] = "";
@@ -270,7 +278,9 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         return 1;
     }
     bool timed = mode == &timed_mode;
-    uint32_t quantum = setting.quantum != 0 ? (uint32_t)setting.quantum : timed ? TIMED_QUANTUM : WEAVE_QUANTUM;
+    uint32_t quantum = setting.quantum != 0 ? (uint32_t)setting.quantum
+                       : timed              ? TIMED_QUANTUM
+                                            : WEAVE_QUANTUM;
     (timed ? timed_init : weave_init)(&(struct mode_setting){.machine = setting.machine,
                                                              .model = model,
                                                              .instructions = &instructions,

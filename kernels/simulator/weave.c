@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -242,6 +244,10 @@ static void weave_born(unsigned thread, unsigned core)
         size_t capacity = weave.setting.quantum * 3ul / 2 + LOG_MARGIN;
         log->entry = mmap(NULL, 2 * capacity * sizeof *log->entry, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (log->entry == MAP_FAILED) {
+            fputs("simulator: no memory for the log of a thread\n", stderr);
+            _Exit(3);
+        }
         log->other = log->entry + capacity;
     }
     if (thread >= weave.end)

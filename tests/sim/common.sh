@@ -43,7 +43,8 @@ kernel() {
     "$build/kernels/$name" --counters sim --json "$@" > "$dir/row" 2> "$dir/said"
 }
 
-column() { jq -r --arg name "$1" '.row[$name]' "$dir/row"; }
+# "" for a launch that failed, and for what was not counted
+column() { jq -r --arg name "$1" '.row | select(.status == "ok") | .[$name] // empty' "$dir/row"; }
 
 # library_of ALLOCATOR: the path, "" for the C library's; nothing is said of one that is not there
 library_of() {

@@ -27,6 +27,7 @@ for allocator in glibc jemalloc mimalloc tlfl; do
       # shellcheck disable=SC2086 # words
       kernel $allocator "$words" "$name" --threads 64 $options
       made=$((made + 1))
+      [ -n "$(column ops)" ] || { same=no && continue; }
       if [ "$(jq '[.metrics[] | select(.name == "sim_stirred") | .value] | add // 0' "$dir/row")" != 0 ]; then
         stirred=$((stirred + 1))
         continue
