@@ -350,7 +350,7 @@ static void *heap_lend(struct heap *heap, unsigned class)
     if (TLFL_LIKELY(bin->debut == HEAP_DEBUT) || heap->current[class] != SPAN_NONE || bin->avail != NULL)
         return NULL;
     unsigned top = class_top(class);
-    if (top == class || class_size(top) > CLASS_DIRECT_MAX)
+    if (top == class || class_size(top) > CLASS_DIRECT_MAX || packed_plants(class))
         return NULL;
     bin->debut++;
     void *block = span_pop(heap->current[top]);

@@ -8,8 +8,6 @@
 #include "meta.h"
 #include "remote.h"
 
-#define PACKED_CLASSES (PACKED_MAX / BLOCK_ALIGN)
-
 _Static_assert(PACKED_MAX < CLASS_FINE_MAX, "class_of(PACKED_MAX) is PACKED_MAX / 16 - 1");
 
 /* lane[class] of one heap: see packed.h. freed counts the blocks put into it since it was last

@@ -23,6 +23,7 @@
 #include "heap.h"
 
 #define PACKED_MAX      112 /* larger classes fill whole lines but for a few bytes, or lines in pairs */
+#define PACKED_CLASSES  (PACKED_MAX / BLOCK_ALIGN)
 #define PACKED_SHARE    4   /* a giver keeps one block in so many */
 #define PACKED_HOLD     128 /* gifts of a class that their own giver leaves for others */
 #define PACKED_BATCH    32  /* gifts that one refill takes */
@@ -55,6 +56,13 @@ TLFL_INLINE void *packed_refill(struct heap *heap, unsigned class)
 {
     (void)heap, (void)class;
     return PACKED_ASK(tlfl__packed_refill(heap, class), NULL);
+}
+
+/* Whether all blocks of the class come from its own pages: one lent by a larger class has a line to itself. */
+TLFL_INLINE bool packed_plants(unsigned class)
+{
+    (void)class;
+    return PACKED_ASK(class < PACKED_CLASSES, false);
 }
 
 /* Keeps a block of another heap's span; false when it has to go home. */
