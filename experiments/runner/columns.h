@@ -29,6 +29,7 @@ struct column {
     const char *name;
     enum column_type type;
     enum column_role role;
+    const char *unit; /* as experiments/schema.md has it */
 };
 
 #define COLUMNS_MAX 96
@@ -37,6 +38,12 @@ extern const size_t column_count;
 
 /* Position of a column of runs.csv, or -1. */
 int column_find(const char *name);
+
+/* What a counter backend counts, hardware events first. Where these are empty, counters_reason says why. */
+#define COUNTED_COLUMNS  13
+#define HARDWARE_COLUMNS 10
+extern const char *const counted_columns[COUNTED_COLUMNS];
+bool column_is_counted(const char *name);
 
 /* The side files: name and header. */
 enum side { SIDE_HIST, SIDE_TIMELINE, SIDE_METRICS, SIDE_MATRIX, SIDES };

@@ -19,7 +19,7 @@
 
 /* ---- files of the folder ---- */
 
-static bool is_ours(const char *name)
+bool results_own(const char *name)
 {
     static const char *const names[] = {FILE_META, FILE_SWEEP, FILE_PLAN, FILE_RUNS};
     char plain[NAME_MAX + 1];
@@ -46,7 +46,7 @@ enum folder_state results_state(const char *folder)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         any = true;
-        foreign |= !is_ours(entry->d_name);
+        foreign |= !results_own(entry->d_name);
         complete |= strcmp(entry->d_name, FILE_META) == 0;
     }
     closedir(dir);

@@ -38,6 +38,9 @@ struct results {
     size_t done_count;
 };
 
+/* The name of a file that belongs to every results folder, or of one that is about to be. */
+bool results_own(const char *name);
+
 enum folder_state { FOLDER_ABSENT, FOLDER_EMPTY, FOLDER_BEGUN, FOLDER_COMPLETE, FOLDER_FOREIGN };
 /* BEGUN: an ak was ended while it made the folder; COMPLETE: has meta.json; FOREIGN: holds something else. */
 enum folder_state results_state(const char *folder);

@@ -159,22 +159,6 @@ static void check_latency(struct verify *v, const struct csv_row *row, const str
                   samples, sides->samples[0]);
 }
 
-/* What is empty without a metric of its own: see why_empty. */
-static const char *const counted[] = {
-    "cycles",     "instructions",       "l1d_access",        "l1d_miss",    "l3_access",
-    "l3_miss",    "l3_miss_ratio",      "hitm_local",        "hitm_remote", "dtlb_miss",
-    "migrations", "counter_enabled_ns", "counter_running_ns"};
-
-#define HARDWARE_COLUMNS 10 /* the first of them */
-
-static bool is_counted(const char *column)
-{
-    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
-        if (strcmp(counted[i], column) == 0)
-            return true;
-    return false;
-}
-
 static void check_counters(struct verify *v, const struct csv_row *row)
 {
     static const char *const backends[] = {"papi", "likwid", "perf", "sim", "none"};
@@ -187,13 +171,13 @@ static void check_counters(struct verify *v, const struct csv_row *row)
     if (known == sizeof backends / sizeof *backends)
         violation(v, FILE_RUNS, row->line, "counters '%s', expected papi, likwid, perf, sim or none",
                   backend);
-    for (size_t i = 0; strcmp(backend, "none") == 0 && i < sizeof counted / sizeof *counted; i++)
-        if (*row_field(row, counted[i]))
-            violation(v, FILE_RUNS, row->line, "%s is '%s' where nothing counted, expected empty", counted[i],
-                      row_field(row, counted[i]));
+    for (size_t i = 0; strcmp(backend, "none") == 0 && i < COUNTED_COLUMNS; i++)
+        if (*row_field(row, counted_columns[i]))
+            violation(v, FILE_RUNS, row->line, "%s is '%s' where nothing counted, expected empty",
+                      counted_columns[i], row_field(row, counted_columns[i]));
     bool any = false; /* of the hardware */
     for (size_t i = 0; i < HARDWARE_COLUMNS; i++)
-        any |= *row_field(row, counted[i]) != '\0';
+        any |= *row_field(row, counted_columns[i]) != '\0';
     if (!any && !*row_field(row, "counters_reason"))
         violation(v, FILE_RUNS, row->line, "no counter counted, and counters_reason is empty");
     for (size_t i = 0; i < sizeof never_zero / sizeof *never_zero; i++)
@@ -257,7 +241,7 @@ static bool why_empty(const struct csv_row *row, const struct row_sides *sides, 
     const char *name = columns[column].name;
     if (sides->reason[column])
         return true;
-    if (is_counted(name))
+    if (column_is_counted(name))
         return *row_field(row, "counters_reason");
     if (strcmp(name, "live_peak_bytes") == 0 || strcmp(name, "usable_peak_bytes") == 0)
         return sides->reason[column_find("rss_peak_bytes")];
