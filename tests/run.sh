@@ -110,9 +110,10 @@ guest() {
   one "memory by node" tests/guest/run.sh "$build/lib/libtlfl.so"
 }
 
-# The simulated machine: misses that are known, beside valgrind's, by allocator, and the same again. More launches in long.sh.
+# The simulated machine: misses that are known, the instruments of the cost model, misses beside valgrind's, by allocator,
+# and the same again. More launches in long.sh.
 sim() {
-  for t in known cachegrind sharing determinism; do
+  for t in known latency cachegrind sharing determinism; do
     one "sim/$t" sh "tests/sim/$t.sh"
   done
 }
