@@ -59,7 +59,7 @@ group_intervals <- function(rows, by, column) {
   key <- cell_key(rows, by)
   parts <- lapply(unique(key), function(one) {
     group <- rows[key == one, , drop = FALSE]
-    cbind(group[1, by, drop = FALSE], median_interval(group[[column]]))
+    cbind(group[1, by, drop = FALSE], median_interval(group[[column]], confidence_of(group), block_of(group)))
   })
   out <- do.call(rbind, parts)
   rownames(out) <- NULL
@@ -85,7 +85,8 @@ allocator_ratio <- function(rows, numerator, denominator, column, columns = c("t
   a <- rows[rows$allocator == numerator, , drop = FALSE]
   b <- rows[rows$allocator == denominator, , drop = FALSE]
   pairs <- pair_rows(a, b, columns)
-  paired_ratio(a[[column]][pairs$a], b[[column]][pairs$b])
+  a <- a[pairs$a, , drop = FALSE]
+  paired_ratio(a[[column]], b[[column]][pairs$b], confidence_of(a), block_of(a, columns))
 }
 
 #' A kernel parameter of each row as a number; NA where it has none of that name.

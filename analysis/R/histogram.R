@@ -58,11 +58,11 @@ merged_quantiles <- function(cumulative, weights, p) {
 #' How often each of n launches was drawn in each bootstrap resample.
 boot_weights <- function(n) apply(boot_indices(n), 2, tabulate, nbins = n)
 
-#' A quantile of merged histograms, or the ratio of two, with a percentile bootstrap over launches: for quantiles
-#' that no single launch has samples enough for.
+#' A quantile of merged histograms, or the ratio of two, with a bootstrap over launches: for quantiles that no single launch has
+#' samples enough for. BCa from BCA_LAUNCHES on, below a percentile interval expanded for few launches.
 #' @param keys launches; keys_over: the launches paired with them, whose quantile divides; NULL: none
 #' @return as median_interval, method "merged"
-merged_interval <- function(results, keys, p, keys_over = NULL) {
+merged_interval <- function(results, keys, p, keys_over = NULL, confidence = CONFIDENCE) {
   n <- length(keys)
   above <- cumulative_hist(results, keys)
   below <- if (!is.null(keys_over)) cumulative_hist(results, keys_over)
@@ -76,7 +76,8 @@ merged_interval <- function(results, keys, p, keys_over = NULL) {
   out <- data.frame(value = value, low = NA_real_, high = NA_real_, launches = n, method = "merged")
   if (n >= MIN_LAUNCHES) {
     draws <- quantile_of(boot_weights(n))
-    out[c("low", "high")] <- stats::quantile(draws, c(1 - CONFIDENCE, 1 + CONFIDENCE) / 2, type = 6, names = FALSE, na.rm = TRUE)
+    accel <- if (bootstraps(n, confidence)) acceleration(quantile_of(1 - diag(n)))
+    out[c("low", "high")] <- draw_bounds(value, draws[is.finite(draws)], accel, n, confidence)
   }
   out
 }
@@ -85,7 +86,7 @@ merged_interval <- function(results, keys, p, keys_over = NULL) {
 #' @param rows ok rows of one allocator and cell
 #' @param column lat_p50_ns and its like
 latency_interval <- function(results, rows, column) {
-  own <- median_interval(rows[[column]])
+  own <- median_interval(rows[[column]], confidence_of(rows), block_of(rows))
   if (own$launches > 0 || !column %in% names(LATENCY_P)) return(own)
-  merged_interval(results, rows$key, LATENCY_P[[column]])
+  merged_interval(results, rows$key, LATENCY_P[[column]], confidence = confidence_of(rows))
 }

@@ -44,7 +44,7 @@ bootstrap_parameters <- function(rows, fit, by = character(), block = block_of(r
   }
   draws <- fits[, seq_along(drawn), drop = FALSE]
   jack <- fits[, -seq_along(drawn), drop = FALSE]
-  method <- paste0(if (bca) "BCa" else "expanded percentile", if (nzchar(design$words)) paste0(", ", design$words))
+  method <- method_text(if (bca) "BCa" else "expanded percentile", design$words)
   do.call(rbind, lapply(seq_along(estimate), function(k) {
     parameter_interval(names(estimate)[k], estimate[[k]], draws[k, ], if (bca) acceleration(jack[k, ], left$sample), design$n,
                        method, confidence)

@@ -84,13 +84,15 @@ read_side <- function(folder, name, contract, row_ids) {
 #' @param root folder with one sub-folder a sweep
 #' @param contract from read_contract
 #' @return list: runs (all rows that this machine ran; `folder` and `key` added; kernel parameters as one text
-#'   `params`), simulated (likewise, those of the simulated machine: counts of another machine, and no times),
+#'   `params`; `confidence`, the level of their intervals), simulated (likewise, those of the simulated machine: counts of
+#'   another machine, and no times),
 #'   metrics, matrix (with `key`), meta (by folder), folders, root, contract
 read_results <- function(root, contract) {
   if (!dir.exists(root)) usage_error(root, ": no such folder")
   candidates <- c(root, sort(list.dirs(root, recursive = FALSE)))
   folders <- candidates[file.exists(file.path(candidates, "runs.csv"))]
   names(folders) <- basename(folders)
+  meta <- lapply(folders, read_meta)
   parts <- lapply(folders, function(folder) {
     runs <- read_runs(file.path(folder, "runs.csv"), contract)
     runs$folder <- rep(basename(folder), nrow(runs))
@@ -98,6 +100,7 @@ read_results <- function(root, contract) {
     metrics <- with_key(read_side(folder, "metrics.csv", contract, runs$row_id), basename(folder))
     runs$params <- row_params(metrics, runs$key)
     runs$work <- planned_work(folder, runs)
+    runs$confidence <- rep(run_confidence(meta[[basename(folder)]]), nrow(runs))
     matrix <- with_key(read_side(folder, "matrix.csv", contract, runs$row_id), basename(folder))
     list(runs = runs, metrics = metrics, matrix = matrix)
   })
@@ -109,7 +112,7 @@ read_results <- function(root, contract) {
   simulated <- is_simulated(runs)
   list(runs = runs[!simulated, , drop = FALSE], simulated = runs[simulated, , drop = FALSE],
        metrics = bind("metrics"), matrix = bind("matrix"),
-       meta = lapply(folders, read_meta), folders = folders, root = root, contract = contract)
+       meta = meta, folders = folders, root = root, contract = contract)
 }
 
 #' Every launch, of this machine and of the simulated one: for what is told of launches and not measured.
@@ -143,6 +146,7 @@ empty_runs <- function(contract) {
   empty <- lapply(columns$type, function(type) if (type %in% c("integer", "decimal")) numeric() else character())
   runs <- as.data.frame(stats::setNames(empty, columns$column))
   runs$folder <- runs$key <- runs$params <- runs$work <- character()
+  runs$confidence <- numeric()
   runs
 }
 

@@ -61,11 +61,11 @@ resampling_design <- function(rows, by = character(), block = block_of(rows, by)
   if (fewest < MIN_LAUNCHES) {
     samples <- lapply(unlist(blocks_in, recursive = FALSE), launches)
     return(list(samples = samples, n = min(lengths(cells)),
-                words = paste("within", plural(fewest, "block", "blocks"), "and for these only")))
+                words = few_blocks(fewest)))
   }
   same <- length(unique(lapply(cells, function(i) sort(unique(block[i]))))) == 1
   samples <- if (same) list(unname(split(seq_len(nrow(rows)), block))) else blocks_in
-  list(samples = samples, n = fewest, words = paste("of", fewest, "blocks"))
+  list(samples = samples, n = fewest, words = many_blocks(fewest))
 }
 
 #' Row numbers of one resample.
