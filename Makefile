@@ -126,7 +126,7 @@ $(B)/lib/libbump.so: allocators/bump/bump.c $(FLAGS_STAMP)
 	$(Q)$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
 
 # The simulated machine, a plugin of QEMU. Never instrumented by SANITIZE: QEMU is not.
-$(B)/lib/simulator.so: $(SIM_SRC) $(wildcard kernels/simulator/*.h) $(FLAGS_STAMP)
+$(B)/lib/simulator.so: $(SIM_SRC) $(wildcard kernels/simulator/*.h) kernels/harness/histogram.h $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $(SIM_SRC) -lpthread $(LDFLAGS) -o $@
@@ -146,10 +146,10 @@ $(B)/bench/lib%.so: experiments/bench/%.c $(FLAGS_STAMP)
 
 # ---- tests -----------------------------------------------------------------------------------
 RUNNER_TESTABLE := $(filter-out %/main.o,$(RUNNER_OBJ))
-$(B)/tests/sim/%: tests/sim/%.c kernels/simulator/protocol.h kernels/simulator/model.h $(FLAGS_STAMP)
+$(B)/tests/sim/%: tests/sim/%.c kernels/simulator/protocol.h kernels/simulator/model.h $(B)/obj/kernels/harness/histogram.o $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
-	$(Q)$(CC) $(CFLAGS_ALL) $< -lpthread $(LDFLAGS) -MF $(B)/obj/sim-$*.d -o $@
+	$(Q)$(CC) $(CFLAGS_ALL) $< $(B)/obj/kernels/harness/histogram.o -lpthread -lm $(LDFLAGS) -MF $(B)/obj/sim-$*.d -o $@
 
 $(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(RUNNER_TESTABLE) $(HARNESS_LIB) $(SIM_LIB)
 	@mkdir -p $(@D)

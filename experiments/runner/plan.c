@@ -306,6 +306,17 @@ static bool machine_axis(struct expansion *x)
     return add_axis(x, "machine", names);
 }
 
+/* Weave mode runs the throughput pass only: without a clock there are no latencies. */
+static bool weave_has_pass(struct expansion *x)
+{
+    const struct setting *passes = sweep_get(x->sweep, x->kernel->name, "passes");
+    if (!passes || strstr(passes->value, "throughput"))
+        return true;
+    return setting_fault(x->fault, passes,
+                         "passes = %s, but weave mode has no clock and runs the throughput pass only: expected "
+                         "sim_mode = timed", passes->value);
+}
+
 /* Mode and quantum are one axis, since a quantum's default depends on the mode. */
 static bool mode_axis(struct expansion *x)
 {
@@ -318,6 +329,8 @@ static bool mode_axis(struct expansion *x)
         return false;
     if (!mode)
         words_add(x->arena, &modes, "weave");
+    if (words_have(&modes, "weave") && !weave_has_pass(x))
+        return false;
     for (size_t m = 0; m < modes.count; m++) {
         bool weave = strcmp(modes.word[m], "weave") == 0;
         if (!quantum)

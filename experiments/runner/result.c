@@ -226,7 +226,7 @@ static void add_decimal(struct buffer *b, double number)
 
 static bool take_hist(struct arena *a, struct result *r, const char *row_id, const json_t *hist)
 {
-    static const char *const calls[] = {"malloc", "free", "touch", "pair", "realloc"};
+    static const char *const calls[] = {"malloc", "free", "touch", "pair", "realloc", "sim_malloc", "sim_free"};
     struct buffer *b = &r->side[SIDE_HIST];
     size_t i, j;
     json_t *one, *bucket;
@@ -238,7 +238,8 @@ static bool take_hist(struct arena *a, struct result *r, const char *row_id, con
             known |= strcmp(calls[c], call) == 0;
         if (!known) {
             result_fail(a, r, STATUS_ERROR,
-                        "a histogram of call '%.40s', expected malloc, free, touch, pair or realloc",
+                        "a histogram of call '%.40s', expected malloc, free, touch, pair, realloc, "
+                        "sim_malloc or sim_free",
                         call ? call : "");
             return false;
         }
@@ -284,24 +285,38 @@ static void text_field(struct arena *a, struct buffer *b, const json_t *value)
     csv_field(b, text_clean(a, json_string_value(value) ? json_string_value(value) : ""));
 }
 
-static bool take_metrics(struct arena *a, struct result *r, const char *row_id, const json_t *metrics)
+/* Why a metric may not be trusted in the mode of its row, or NULL. */
+static const char *untrusted(const struct planned *p, const char *name)
+{
+    const struct trust_metric *m = p->block->machine ? trust_find(name) : NULL;
+    return m && trust_in(m, block_option(p->block, "sim_mode")) == TRUST_NONE ? m->why : NULL;
+}
+
+static bool take_metrics(struct arena *a, struct result *r, const struct planned *p, const json_t *metrics)
 {
     struct buffer *b = &r->side[SIDE_METRICS];
     size_t i;
     json_t *metric;
     json_array_foreach(metrics, i, metric)
     {
+        const char *name = json_string_value(json_object_get(metric, "name"));
         const json_t *value = json_object_get(metric, "value");
         double number = 0;
-        if (!json_string_value(json_object_get(metric, "name")) ||
+        if (!name ||
             (value && !json_is_null(value) && !json_is_string(value) && !decimal(value, &number))) {
             result_fail(a, r, STATUS_ERROR,
                         "a metric without name or with a value that is no number or text");
             return false;
         }
-        buffer_addf(b, "%s,", row_id);
-        text_field(a, b, json_object_get(metric, "name"));
+        buffer_addf(b, "%s,", p->row_id);
+        csv_field(b, text_clean(a, name));
         text_field(a, b, json_object_get(metric, "unit"));
+        if (value && !json_is_null(value) && untrusted(p, name)) {
+            csv_field(b, "");
+            csv_field(b, untrusted(p, name));
+            csv_end_row(b);
+            continue;
+        }
         if (json_is_integer(value))
             buffer_addf(b, "%" JSON_INTEGER_FORMAT ",", json_integer_value(value));
         else if (json_is_real(value)) {
@@ -311,8 +326,8 @@ static bool take_metrics(struct arena *a, struct result *r, const char *row_id, 
             text_field(a, b, value);
         text_field(a, b, json_object_get(metric, "reason"));
         csv_end_row(b);
-        if (strcmp(json_string_value(json_object_get(metric, "name")), RESULT_STIRRED) == 0)
-            r->stirred = number;
+        if (strcmp(name, RESULT_STIRRED) == 0 || strcmp(name, RESULT_LATER_STIRRED) == 0)
+            r->stirred += number;
     }
     return true;
 }
@@ -367,13 +382,13 @@ static void add_machine_metrics(struct arena *a, struct result *r, const struct 
 static void drop_untrusted(struct result *r, const struct planned *p)
 {
     struct buffer *b = &r->side[SIDE_METRICS];
-    for (const struct trust_metric *m = trust_metrics; m->name; m++) {
-        int at = column_find(m->name);
-        if (trust_in(m, block_option(p->block, "sim_mode")) != TRUST_NONE || at < 0 || !r->value[at])
+    for (size_t at = 0; at < column_count; at++) {
+        const char *why = r->value[at] ? untrusted(p, columns[at].name) : NULL;
+        if (!why)
             continue;
         r->value[at] = NULL;
-        buffer_addf(b, "%s,%s,,,", p->row_id, m->name);
-        csv_field(b, m->why);
+        buffer_addf(b, "%s,%s,,,", p->row_id, columns[at].name);
+        csv_field(b, why);
         csv_end_row(b);
     }
 }
@@ -407,7 +422,7 @@ static void take_ok(struct arena *a, struct result *r, const struct planned *p, 
     }
     if (!take_hist(a, r, p->row_id, json_object_get(json, "hist")) ||
         !take_timeline(a, r, p->row_id, json_object_get(json, "timeline")) ||
-        !take_metrics(a, r, p->row_id, json_object_get(json, "metrics")) ||
+        !take_metrics(a, r, p, json_object_get(json, "metrics")) ||
         !take_matrix(a, r, p->row_id, json_object_get(json, "matrix")))
         return;
     if (p->block->machine) {

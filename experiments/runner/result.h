@@ -15,6 +15,7 @@
 #define RESULT_LAST_METRIC "launch_maxrss_bytes"
 /* The metric by which a simulated kernel says that its threads' order could not be kept. */
 #define RESULT_STIRRED "sim_stirred"
+#define RESULT_LATER_STIRRED "sim_lat_stirred" /* when the latency pass was over */
 
 struct result {
     const char *value[COLUMNS_MAX]; /* by column; NULL: empty */

@@ -5,6 +5,7 @@
 
 #define NO_WAITING                                                                                           \
     "in weave mode nobody waits for a lock or a line, so time is no sum of anything: use timed mode"
+#define NO_CLOCK "weave mode has no clock, and nobody waits there: use timed mode"
 #define LOCK_LINES                                                                                           \
     "in weave mode the lines of contended locks move less often the larger sim_quantum is; lines of data "   \
     "do not"
@@ -30,10 +31,23 @@ const struct trust_metric trust_metrics[] = {
     {"sim_upgrades", TRUST_LIMIT, TRUST_FULL, LOCK_LINES},
     {"sim_zeroed", TRUST_FULL, TRUST_FULL, ""},
     {"sim_stirred", TRUST_FULL, TRUST_FULL, ""},
+    {"sim_ops_per_s", TRUST_NONE, TRUST_FULL, NO_CLOCK},
+    {"sim_lat_*", TRUST_NONE, TRUST_FULL, NO_CLOCK},
     {NULL, TRUST_NONE, TRUST_NONE, NULL},
 };
 
 const char *const trust_words[] = {[TRUST_NONE] = "no", [TRUST_LIMIT] = "limited", [TRUST_FULL] = "yes"};
+
+const struct trust_metric *trust_find(const char *name)
+{
+    for (const struct trust_metric *m = trust_metrics; m->name; m++) {
+        size_t length = strlen(m->name);
+        bool star = m->name[length - 1] == '*';
+        if (star ? strncmp(m->name, name, length - 1) == 0 : strcmp(m->name, name) == 0)
+            return m;
+    }
+    return NULL;
+}
 
 enum trust trust_in(const struct trust_metric *metric, const char *mode)
 {

@@ -18,13 +18,16 @@ enum trust {
 };
 
 struct trust_metric {
-    const char *name; /* a column of runs.csv or a metric of metrics.csv */
+    const char *name; /* a column of runs.csv or of metrics.csv; with a star at its end, all that begin so */
     enum trust weave, timed;
     const char *why; /* of what is not full */
 };
 extern const struct trust_metric trust_metrics[]; /* ends with a NULL name */
 
 extern const char *const trust_words[]; /* "no", "limited", "yes" */
+
+/* The entry that a column or metric falls under; NULL: it is none of the simulated machine's. */
+const struct trust_metric *trust_find(const char *name);
 
 /* Trust in a mode: weave or timed. */
 enum trust trust_in(const struct trust_metric *, const char *mode);

@@ -13,6 +13,7 @@
 #include "columns.h"
 #include "csv.h"
 #include "fault.h"
+#include "text.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -29,10 +30,12 @@ struct quantile {
 extern const struct quantile quantiles[QUANTILES];
 
 /* What the side files hold of one row. */
-#define HIST_CALLS 5
+#define HIST_CALLS 7
+#define SIM_MALLOC 5 /* of them */
 
 struct row_sides {
-    uint64_t samples[HIST_CALLS]; /* of hist.csv, by call (malloc, free, touch, pair, realloc) */
+    uint64_t samples
+        [HIST_CALLS]; /* of hist.csv, by call (malloc, free, touch, pair, realloc, sim_malloc, sim_free) */
     struct bounds {
         double lower, upper;
     } quantile[QUANTILES], mean;            /* of malloc, as the buckets tell */
@@ -45,12 +48,18 @@ struct row_sides {
 struct verify {
     struct arena arena;
     const char *folder;
+    const char *part;   /* run_id of the run at hand of a merged folder; NULL: the folder is of one run */
+    struct words parts; /* all of them */
     json_t *meta;
     struct csv_table plan, runs;
-    struct row_sides *sides; /* by row of runs */
-    size_t *by_id;           /* rows of runs, sorted by row_id */
-    size_t found;            /* violations */
+    struct row_sides *sides;  /* by row of runs */
+    size_t *by_id;            /* rows of runs, sorted by row_id */
+    size_t found;             /* violations */
+    size_t rows, ok, planned; /* of all runs */
 };
+
+/* Where a file of the folder lies; meta.json, plan.csv and sweep.ini of a merged one lie with their run. */
+const char *verify_path(struct verify *, const char *file);
 
 /* Tell one, at a line of a file of the folder (0: the file as a whole). */
 void violation(struct verify *, const char *file, unsigned line, const char *format, ...)

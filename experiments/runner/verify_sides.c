@@ -1,6 +1,10 @@
 #include "inifile.h"
+#include "trust.h"
+#include "merged.h"
+#include "results.h"
 #include "verify.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +14,8 @@ const struct quantile quantiles[QUANTILES] = {
     {"lat_p999_ns", 0.999, 1e5}, {"lat_p9999_ns", 0.9999, 1e6}, {"lat_max_ns", 1, 1},
 };
 
-static const char *const calls[HIST_CALLS] = {"malloc", "free", "touch", "pair", "realloc"};
+static const char *const calls[HIST_CALLS] = {"malloc",  "free",       "touch",   "pair",
+                                              "realloc", "sim_malloc", "sim_free"};
 
 /* Fields of a line that must differ from those of the row's other lines; the first is row_id. */
 static const size_t key_fields[SIDES] = {
@@ -128,7 +133,9 @@ static void take_bucket(struct side_check *c, const struct csv_reader *r, struct
     while (call < HIST_CALLS && strcmp(calls[call], r->field[1]) != 0)
         call++;
     if (call == HIST_CALLS) {
-        violation(c->v, c->file, r->line, "call '%s', expected malloc, free, touch or pair", r->field[1]);
+        violation(c->v, c->file, r->line,
+                  "call '%s', expected malloc, free, touch, pair, realloc, sim_malloc or sim_free",
+                  r->field[1]);
         return;
     }
     sides->samples[call] += bucket.count;
@@ -154,11 +161,27 @@ static void take_sample(struct side_check *c, const struct csv_reader *r, struct
     raise_to(&sides->usable_max, value[3]);
 }
 
+/* What the simulated machine tells in metrics.csv, against the mode and the histogram of the row. */
+static void check_simulated(struct side_check *c, const struct csv_reader *r, const struct row_sides *sides)
+{
+    const struct csv_row *row = &c->v->runs.row[*c->group.at];
+    const char *mode = row_field(row, "sim_mode"), *name = r->field[1], *value = r->field[3];
+    const struct trust_metric *trust = *mode && *value ? trust_find(name) : NULL;
+    uint64_t samples;
+    if (trust && trust_in(trust, mode) == TRUST_NONE)
+        violation(c->v, c->file, r->line, "%s is '%s', but %s", name, value, trust->why);
+    if (strcmp(name, "sim_lat_samples") == 0 && text_uint(value, 0, &samples) &&
+        samples != sides->samples[SIM_MALLOC])
+        violation(c->v, c->file, r->line, "%s is %s, but hist.csv holds %" PRIu64, name, value,
+                  sides->samples[SIM_MALLOC]);
+}
+
 static void take_metric(struct side_check *c, const struct csv_reader *r, struct row_sides *sides)
 {
     int column = column_find(r->field[1]);
     if (!*r->field[1])
         violation(c->v, c->file, r->line, "a metric without name");
+    check_simulated(c, r, sides);
     if (!*r->field[4])
         return;
     if (*r->field[3])
@@ -171,8 +194,14 @@ static void take_metric(struct side_check *c, const struct csv_reader *r, struct
 static void take_line(struct side_check *c, const struct csv_reader *r)
 {
     const size_t *at = verify_find(c->v, r->field[0]);
-    if (r->fields != side_files[c->side].columns) {
-        violation(c->v, c->file, r->line, "%zu fields, expected %zu", r->fields, side_files[c->side].columns);
+    const size_t own = side_files[c->side].columns, expected = own + (c->v->part != NULL);
+    if (r->fields != expected) {
+        violation(c->v, c->file, r->line, "%zu fields, expected %zu", r->fields, expected);
+        return;
+    }
+    if (c->v->part && strcmp(r->field[own], c->v->part) != 0) {
+        if (c->v->part == c->v->parts.word[0] && !words_have(&c->v->parts, r->field[own]))
+            violation(c->v, c->file, r->line, "run_id '%s' is not in " FILE_META, r->field[own]);
         return;
     }
     if (!at) {
@@ -201,16 +230,17 @@ void verify_side(struct verify *v, enum side s)
     struct csv_reader reader;
     struct fault f = {0};
     size_t length;
-    const char *path = arena_printf(&v->arena, "%s/%s", v->folder, c.file);
+    const char *path = verify_path(v, c.file);
+    const char *header = arena_printf(&v->arena, "%.*s%s\n", (int)strlen(side_files[s].header) - 1,
+                                      side_files[s].header, v->part ? MERGED_COLUMN : "");
     char *text = file_read(&memory, path, SIZE_MAX / 4, &length, &f);
     if (text) {
         csv_open(&reader, &row, path, text, length);
-        if (strncmp(text, side_files[s].header, strlen(side_files[s].header)) != 0)
-            violation(v, c.file, 1, "another header, expected %.*s", (int)strlen(side_files[s].header) - 1,
-                      side_files[s].header);
+        if (strncmp(text, header, strlen(header)) != 0)
+            violation(v, c.file, 1, "another header, expected %.*s", (int)strlen(header) - 1, header);
         else
-            for (bool header = true; csv_next(&reader, &f); header = false)
-                if (!header)
+            for (bool first = true; csv_next(&reader, &f); first = false)
+                if (!first)
                     take_line(&c, &reader);
         end_group(&c);
     }

@@ -9,9 +9,13 @@
 #include "emit.h"
 #include "launch.h"
 #include "options.h"
+#include "simclock.h"
 
 #define SAMPLES_BEYOND 100u /* no quantile without so many samples beyond it */
 #define OF_THE_HOST    "in the simulated machine the host's clocks and accounts tell nothing"
+#define NOT_SAMPLED    "no call was sampled"
+#define NO_THROUGHPUT_PASS "the throughput pass was not asked for"
+#define NO_CLOCK       "weave mode of the simulated machine has no clock: use timed mode"
 
 /* Parameters that are columns of their own; all others become metrics `param.NAME`. */
 static const char *const column_params[] = { "live_blocks", "lifetime_dist", "touch", "heap_state" };
@@ -190,6 +194,24 @@ static void put_throughput(void)
         put_absent("steal_ratio", "0..1", "the pass was shorter than a clock tick of /proc/stat");
 }
 
+/* What the allocator's lock cost, by its own clock; nothing where it keeps none. */
+static void put_locks(void)
+{
+    const struct lock_times *before = &launch.pass_before->locks_out, *after = &launch.pass_after->locks_in;
+    double ticks = (double)(launch.end.locks_in.now - launch.baseline.locks_in.now);
+    double ns_per_tick = ticks > 0 ? (double)(launch.end.t_ns - launch.baseline.t_ns) / ticks : 0;
+    const char *why = launch.simulated ? OF_THE_HOST : ticks > 0 ? NULL : "the clock that the allocator reads stands still";
+
+    if (served.locks == NULL || launch.no_alloc)
+        return;
+    put_metric("lock_takes", "count", json_integer((json_int_t)(after->takes - before->takes)), NULL);
+    put_metric("lock_contended", "count", json_integer((json_int_t)(after->contended - before->contended)), NULL);
+    put_metric("lock_wait_ns", "ns",
+               why == NULL ? json_real((double)(after->wait - before->wait) * ns_per_tick) : json_null(), why);
+    put_metric("lock_hold_ns", "ns",
+               why == NULL ? json_real((double)(after->hold - before->hold) * ns_per_tick) : json_null(), why);
+}
+
 static void put_counters(void)
 {
     const struct counter_result *r = counters_result();
@@ -239,16 +261,20 @@ static uint64_t samples_needed(double q)
     return (uint64_t)(SAMPLES_BEYOND / (1.0 - q) + 0.5);
 }
 
-/* Columns (lat_*) for malloc, metrics (free_*, touch_*, pair_*) for the others. `scale`: ns per unit of the values. */
-static void put_quantiles(const struct hist *h, const char *prefix, bool column, double scale)
+/* Columns (lat_*) for malloc, metrics (free_*, touch_*, pair_*) for the others. `scale`: ns per unit of the values.
+ * `absent`: why there are none at all, or NULL. */
+static void put_quantiles(const struct hist *h, const char *prefix, bool column, double scale, const char *absent)
 {
     for (unsigned i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
         char name[48], why[96];
         uint64_t needed = samples_needed(quantiles[i].q);
-        bool enough = h->samples >= needed;
+        bool enough = absent == NULL && h->samples >= needed;
         snprintf(name, sizeof name, "%s_%s_ns", prefix, quantiles[i].suffix);
-        snprintf(why, sizeof why, "%llu samples, %llu needed", (unsigned long long)h->samples,
-                 (unsigned long long)needed);
+        if (absent != NULL)
+            snprintf(why, sizeof why, "%s", absent);
+        else
+            snprintf(why, sizeof why, "%llu samples, %llu needed", (unsigned long long)h->samples,
+                     (unsigned long long)needed);
         double value = enough ? hist_quantile(h, quantiles[i].q) * scale : 0;
         if (column && enough)
             put_real(name, value);
@@ -264,6 +290,12 @@ static double pair_scale(void)
     return clock_facts.ns_per_tick / (double)launch_grain();
 }
 
+/* Why there is no latency pass. */
+static const char *no_latency_pass(void)
+{
+    return kernel.once ? "this kernel has no latency pass" : "the latency pass was not asked for";
+}
+
 static void put_latency(void)
 {
     const struct hist *h = &launch.hists[HIST_MALLOC];
@@ -275,16 +307,15 @@ static void put_latency(void)
         put_metric("clock", "", json_string(clock_facts.tsc ? "tsc" : "CLOCK_MONOTONIC_RAW"), NULL);
     }
     if (launch.ran_batch && launch.hists[HIST_PAIR].samples > 0)
-        put_quantiles(&launch.hists[HIST_PAIR], "pair", false, pair_scale());
+        put_quantiles(&launch.hists[HIST_PAIR], "pair", false, pair_scale(), NULL);
     if (launch.hists[HIST_REALLOC].samples > 0)
-        put_quantiles(&launch.hists[HIST_REALLOC], "realloc", false, clock_facts.ns_per_tick);
+        put_quantiles(&launch.hists[HIST_REALLOC], "realloc", false, clock_facts.ns_per_tick, NULL);
     if (!launch.ran_latency || h->samples == 0) {
         static const char *const columns[] = { "lat_mean_ns", "lat_p50_ns", "lat_p90_ns", "lat_p99_ns", "lat_p999_ns",
                                                "lat_p9999_ns", "lat_max_ns", "lat_samples" };
         const char *why = launch.simulated     ? OF_THE_HOST
-                          : launch.ran_latency ? "no call was sampled"
-                          : kernel.once        ? "this kernel has no latency pass"
-                                               : "the latency pass was not asked for";
+                          : launch.ran_latency ? NOT_SAMPLED
+                                               : no_latency_pass();
         for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++)
             put_absent(columns[i], i == 7 ? "count" : "ns", why);
         return;
@@ -292,30 +323,86 @@ static void put_latency(void)
     put_int("lat_samples", (int64_t)h->samples);
     put_real("lat_mean_ns", clock_ns((double)h->sum) / (double)h->samples);
     put_real("lat_max_ns", clock_ns((double)h->max));
-    put_quantiles(h, "lat", true, clock_facts.ns_per_tick);
-    put_quantiles(&launch.hists[HIST_FREE], "free", false, clock_facts.ns_per_tick);
-    put_quantiles(&launch.hists[HIST_TOUCH], "touch", false, clock_facts.ns_per_tick);
+    put_quantiles(h, "lat", true, clock_facts.ns_per_tick, NULL);
+    put_quantiles(&launch.hists[HIST_FREE], "free", false, clock_facts.ns_per_tick, NULL);
+    put_quantiles(&launch.hists[HIST_TOUCH], "touch", false, clock_facts.ns_per_tick, NULL);
+}
+
+/* ---- times of the simulated machine ---- */
+
+static const char *no_rate(void)
+{
+    if (!simclock.there)
+        return NO_CLOCK;
+    if (!launch.ran_throughput)
+        return NO_THROUGHPUT_PASS;
+    return simclock.times.last > simclock.times.first ? NULL : "the throughput pass took no simulated time";
+}
+
+static const char *no_simulated_latency(const struct hist *h)
+{
+    if (!simclock.there)
+        return NO_CLOCK;
+    if (!launch.ran_latency)
+        return no_latency_pass();
+    return h->samples > 0 ? NULL : NOT_SAMPLED;
+}
+
+static void put_simulated_calls(enum sim_timed call, const char *prefix)
+{
+    const struct hist *h = &simclock.times.call[call];
+    const char *why = no_simulated_latency(h);
+    char max[48];
+    snprintf(max, sizeof max, "%s_max_ns", prefix);
+    put_quantiles(h, prefix, false, simclock.ns_per_cycle, why);
+    put_metric(max, "ns", why == NULL ? json_real((double)h->max * simclock.ns_per_cycle) : json_null(), why);
+}
+
+static void put_simulated_times(void)
+{
+    const struct sim_times *t = &simclock.times;
+    const struct hist *mallocs = &t->call[SIM_TIMED_MALLOC], *nothing = &t->call[SIM_TIMED_NOTHING];
+    const char *why = no_rate();
+    double seconds = (double)(t->last - t->first) * simclock.ns_per_cycle / 1e9;
+    put_metric("sim_ops_per_s", "1/s", why == NULL ? json_real((double)launch.ops_done / seconds) : json_null(), why);
+    put_simulated_calls(SIM_TIMED_MALLOC, "sim_lat_malloc");
+    put_simulated_calls(SIM_TIMED_FREE, "sim_lat_free");
+    why = no_simulated_latency(mallocs);
+    put_metric("sim_lat_samples", "count", why == NULL ? json_integer((json_int_t)mallocs->samples) : json_null(), why);
+    why = no_simulated_latency(nothing);
+    put_metric("sim_lat_overhead_ns", "ns",
+               why == NULL ? json_real(hist_quantile(nothing, 0.5) * simclock.ns_per_cycle) : json_null(), why);
+    put_metric("sim_lat_stirred", "count", why == NULL ? json_integer(t->stirred) : json_null(), why);
+}
+
+/* ---- histograms ---- */
+
+/* Buckets with samples only; `scale`: ns per unit of the values. */
+static void hist_put(json_t *list, const char *call, const struct hist *h, double scale)
+{
+    json_t *buckets = json_array();
+    for (uint32_t i = 0; i < HIST_BUCKETS; i++) {
+        uint64_t lower, upper;
+        if (h->bucket[i] == 0)
+            continue;
+        hist_bounds(i, &lower, &upper);
+        json_array_append_new(buckets, json_pack("[f, f, I]", (double)lower * scale, (double)upper * scale,
+                                                 (json_int_t)h->bucket[i]));
+    }
+    if (json_array_size(buckets) > 0)
+        json_array_append_new(list, json_pack("{s:s, s:o}", "call", call, "buckets", buckets));
+    else
+        json_decref(buckets);
 }
 
 static json_t *hist_json(void)
 {
     json_t *list = json_array();
-    for (unsigned call = 0; call < HIST_CALLS; call++) {
-        const struct hist *h = &launch.hists[call];
-        double scale = call == HIST_PAIR ? pair_scale() : clock_facts.ns_per_tick;
-        if (h->samples == 0)
-            continue;
-        json_t *buckets = json_array();
-        for (uint32_t i = 0; i < HIST_BUCKETS; i++) {
-            uint64_t lower, upper;
-            if (h->bucket[i] == 0)
-                continue;
-            hist_bounds(i, &lower, &upper);
-            json_array_append_new(buckets, json_pack("[f, f, I]", (double)lower * scale, (double)upper * scale,
-                                                     (json_int_t)h->bucket[i]));
-        }
-        json_array_append_new(list, json_pack("{s:s, s:o}", "call", hist_call_name[call], "buckets", buckets));
-    }
+    for (unsigned call = 0; call < HIST_CALLS; call++)
+        hist_put(list, hist_call_name[call], &launch.hists[call],
+                 call == HIST_PAIR ? pair_scale() : clock_facts.ns_per_tick);
+    hist_put(list, "sim_malloc", &simclock.times.call[SIM_TIMED_MALLOC], simclock.ns_per_cycle);
+    hist_put(list, "sim_free", &simclock.times.call[SIM_TIMED_FREE], simclock.ns_per_cycle);
     return list;
 }
 
@@ -395,11 +482,15 @@ static json_t *matrix_json(void)
 
 static void put_no_throughput(void)
 {
-    static const char why[] = "the throughput pass was not asked for";
-    put_absent("ops", "", why);
-    put_pass_absent(why);
-    put_text("counters", "none");
+    put_absent("ops", "", NO_THROUGHPUT_PASS);
+    put_pass_absent(launch.simulated ? OF_THE_HOST : NO_THROUGHPUT_PASS);
+    put_text("counters", launch.simulated ? "sim" : "none");
     put_text("counters_reason", "counted in the throughput pass, which was not asked for");
+    if (!launch.simulated)
+        return;
+    for (unsigned c = COUNTER_NATIVE; c < COUNTER_METRICS; c++)
+        put_absent(counter_column_name[c], "count", NO_THROUGHPUT_PASS);
+    put_absent("sim_cycles_per_op", "1/op", NO_THROUGHPUT_PASS);
 }
 
 static void put_measured(void)
@@ -407,10 +498,13 @@ static void put_measured(void)
     if (launch.ran_throughput) {
         put_throughput();
         put_counters();
+        put_locks();
     } else {
         put_no_throughput();
     }
     put_latency();
+    if (launch.simulated)
+        put_simulated_times();
     put_memory();
     const struct metric *m;
     for (unsigned i = 0; (m = launch_metric(i)) != NULL; i++)

@@ -15,6 +15,7 @@
 #include "counters.h"
 #include "launch.h"
 #include "options.h"
+#include "simclock.h"
 #include "sizes.h"
 
 #define STACK_BYTES      (256u << 10)
@@ -192,7 +193,7 @@ static bool pass_wanted(const char *pass)
 {
     if (kernel.once && strcmp(pass, "throughput") != 0)
         return false;
-    if (launch.simulated && strcmp(pass, "throughput") != 0)
+    if (launch.simulated && strcmp(pass, "throughput") != 0 && !(simclock.there && strcmp(pass, "latency") == 0))
         return false;
     return strstr(passes, pass) != NULL;
 }
@@ -270,6 +271,14 @@ static void calls_timed(struct ctx *c)
     c->aligned_alloc = served.aligned_alloc != NULL ? timed_aligned_alloc : NULL;
 }
 
+static void calls_marked(struct ctx *c)
+{
+    c->malloc = marked_malloc;
+    c->free = marked_free;
+    c->calloc = marked_calloc;
+    c->aligned_alloc = served.aligned_alloc != NULL ? marked_aligned_alloc : NULL;
+}
+
 static void pass_batch(struct worker *w)
 {
     uint64_t grain = launch_grain(), batches = latency_ops() / (BATCH_SHARE * grain);
@@ -284,7 +293,10 @@ static void pass_batch(struct worker *w)
 static void pass_latency(struct worker *w)
 {
     struct ctx *c = &w->ctx;
-    calls_timed(c);
+    if (launch.simulated)
+        calls_marked(c);
+    else
+        calls_timed(c);
     barrier_wait(&team);
     run_checked(c, latency_ops());
     calls_straight(c);
@@ -454,6 +466,8 @@ static struct sample sample_now(void)
     if (origin == 0)
         origin = now;
     s.t_ns = now - origin;
+    if (served.locks != NULL)
+        served.locks(&s.locks_in);
     for (unsigned t = 0; t < launch.threads; t++) {
         const struct live_set *live = &launch.worker[t].ctx.live;
         for (uint64_t i = 0; i < live->slots; i++)
@@ -462,6 +476,8 @@ static struct sample sample_now(void)
                 s.usable += ak_usable(live->block[i]);
             }
     }
+    if (served.locks != NULL)
+        served.locks(&s.locks_out);
     return s;
 }
 
@@ -474,9 +490,10 @@ static struct sample look(void)
     return s;
 }
 
-static void look_and_keep(void)
+static const struct sample *look_and_keep(void)
 {
-    launch.timeline[launch.samples++] = look();
+    launch.timeline[launch.samples] = look();
+    return &launch.timeline[launch.samples++];
 }
 
 static void peaks_find(void)
@@ -633,9 +650,9 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     launch.baseline = look();
     launch.timeline[launch.samples++] = launch.baseline;
     look(); /* setup done */
-    look_and_keep();
+    launch.pass_before = look_and_keep(); /* warm-up */
     struct machine_account before = machine_account_now();
-    look_and_keep(); /* throughput */
+    launch.pass_after = look_and_keep(); /* throughput */
     launch.machine = machine_account_now();
     launch.machine.total -= before.total;
     launch.machine.steal -= before.steal;
@@ -655,6 +672,8 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     launch.timeline[launch.samples++] = launch.end;
     for (unsigned t = 0; t < launch.threads; t++)
         pthread_join(launch.worker[t].thread, NULL);
+    if (simclock.there)
+        simclock_read();
     launch.high_water = resident_high_water();
     totals_add();
     peaks_find();

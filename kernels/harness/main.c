@@ -12,6 +12,7 @@
 #include "emit.h"
 #include "launch.h"
 #include "options.h"
+#include "simclock.h"
 
 static void result_print(const struct identity *id, const char *status, const char *detail)
 {
@@ -53,12 +54,18 @@ static int counters_check(char *why, size_t why_size)
     return EXIT_USAGE;
 }
 
+static bool passes_name(const char *pass)
+{
+    return strstr(param_word("passes"), pass) != NULL;
+}
+
 /* What holds on any machine. 0, or an exit code with `why`. */
 static int options_check(char *why, size_t why_size)
 {
     int rc = threads_own() ? 0 : threads_check(param_int("threads"), why, why_size);
-    if (rc == 0 && launch.simulated && strstr(param_word("passes"), "throughput") == NULL) {
-        snprintf(why, why_size, "--counters sim counts in the throughput pass, which --passes leaves out");
+    if (rc == 0 && launch.simulated && !passes_name("throughput") && !passes_name("latency")) {
+        snprintf(why, why_size, "--counters sim runs the throughput pass and, in timed mode, the latency pass: "
+                                "--passes leaves out both");
         return EXIT_USAGE;
     }
     if (rc == 0)
@@ -95,6 +102,16 @@ static int counters_plan(char why[COUNTER_REASON_MAX])
         return -counters_choose(param_word("counters"), launch.threads, why);
     counters_none("events of the threads that this kernel makes are not counted");
     return counters_check(why, COUNTER_REASON_MAX);
+}
+
+/* What only the simulated machine itself can say, once it has begun. 0 or an exit code. */
+static int simulation_plan(char *why, size_t why_size)
+{
+    simclock_find();
+    if (simclock.there || passes_name("throughput"))
+        return 0;
+    snprintf(why, why_size, "--passes: a latency pass needs timed mode, since weave mode has no clock");
+    return EXIT_USAGE;
 }
 
 static int refuse(const char *why, int code)
@@ -157,6 +174,8 @@ static int kernel_main(int argc, char **argv)
         served.aligned_alloc = stub_aligned_alloc;
     }
     if ((rc = counters_plan(why)) != 0)
+        return refuse(why, rc);
+    if (launch.simulated && (rc = simulation_plan(why, sizeof why)) != 0)
         return refuse(why, rc);
     if ((rc = launch_run(&id.provenance, why, sizeof why)) != 0)
         return refuse(why, rc);

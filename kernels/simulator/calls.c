@@ -255,6 +255,10 @@ static void sim_call(unsigned thread, const uint64_t argument[6])
     case SIM_STOP:
         calls.mode->region(thread, false);
         break;
+    case SIM_TIMES:
+        if (calls.mode->times != NULL)
+            calls.mode->times((struct sim_times *)argument[1]);
+        break;
     case SIM_READ:
         calls.mode->read(thread, (struct sim_reading *)argument[1]);
         break;

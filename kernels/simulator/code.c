@@ -75,13 +75,25 @@ bool code_is_thread_local(const uint8_t *code, size_t size)
 {
     return has_prefix(code, size, PREFIX_FS);
 }
-
-unsigned code_mark(const uint8_t *code, size_t size)
+/* The number of a mark, or 0. */
+static uint32_t mark_number(const uint8_t *code, size_t size)
 {
     static const uint8_t nop[] = {0x0f, 0x1f, 0x84, 0x00}; /* nopl NUMBER(%rax,%rax,1) */
     uint32_t number;
     if (size != sizeof nop + sizeof number || memcmp(code, nop, sizeof nop) != 0)
         return 0;
     memcpy(&number, code + sizeof nop, sizeof number);
-    return number > SIM_MARK_BASE && number <= SIM_MARK_BASE + SIM_WATCHED_MAX ? number - SIM_MARK_BASE : 0;
+    return number - SIM_MARK_BASE < SIM_TIME_MARKS_END ? number - SIM_MARK_BASE : 0;
+}
+
+unsigned code_mark(const uint8_t *code, size_t size)
+{
+    uint32_t number = mark_number(code, size);
+    return number <= SIM_WATCHED_MAX ? number : 0;
+}
+
+unsigned code_time_mark(const uint8_t *code, size_t size)
+{
+    uint32_t number = mark_number(code, size);
+    return number >= SIM_BEGINS ? number : 0;
 }

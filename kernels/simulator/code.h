@@ -20,5 +20,7 @@ bool code_is_call(const uint8_t *code, size_t size);
 bool code_is_thread_local(const uint8_t *code, size_t size);
 /* The call that it marks (enum sim_watched), or 0: it is no mark of protocol.h. */
 unsigned code_mark(const uint8_t *code, size_t size);
+/* The mark around a timed call that it is (SIM_BEGINS and those after it), or 0. */
+unsigned code_time_mark(const uint8_t *code, size_t size);
 
 #endif

@@ -29,6 +29,7 @@ struct mode {
 
     void (*region)(unsigned thread, bool start);
     void (*read)(unsigned thread, struct sim_reading *reading); /* what its regions came to */
+    void (*times)(struct sim_times *times);                     /* NULL: the mode has no clock */
 };
 
 extern const struct mode weave_mode, timed_mode;

@@ -15,6 +15,7 @@
 #include "anatomy.h"
 #include "calls.h"
 #include "code.h"
+#include "latency.h"
 #include "pinned.h"
 #include "qemu_plugin.h"
 #include "timed.h"
@@ -124,6 +125,33 @@ static void on_atomic_next(unsigned vcpu, void *user)
         timed_meet(vcpu);
 }
 
+/* `user` is where(). */
+static void on_time_mark(unsigned vcpu, void *user)
+{
+    if (turns_begun())
+        latency_mark(vcpu, (uintptr_t)user & 0xff, (uintptr_t)user >> 8);
+}
+
+/* A time mark, and how many instructions of its block come after it: they are counted when the block begins. */
+static void *where(unsigned mark, size_t ahead)
+{
+    return (void *)((uintptr_t)ahead << 8 | mark);
+}
+
+static unsigned time_mark(const struct qemu_plugin_tb *tb, size_t i)
+{
+    const struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+    return code_time_mark(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
+}
+
+static size_t count_instructions(const struct qemu_plugin_tb *tb, size_t n)
+{
+    size_t counted = n;
+    for (size_t i = 0; i < n; i++)
+        counted -= time_mark(tb, i) != 0;
+    return counted;
+}
+
 /* The first instructions of a new thread follow a system call. */
 static void on_call_done(unsigned vcpu, void *user)
 {
@@ -145,7 +173,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     size_t n = qemu_plugin_tb_n_insns(tb);
     if (follows_call(qemu_plugin_tb_vaddr(tb)))
         qemu_plugin_register_vcpu_tb_exec_cb(tb, on_call_done, QEMU_PLUGIN_CB_NO_REGS, NULL);
-    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &instructions, n);
+    size_t ahead = count_instructions(tb, n);
+    qemu_plugin_register_vcpu_tb_exec_inline(tb, QEMU_PLUGIN_INLINE_ADD_U64, &instructions, ahead);
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         const uint8_t *code = qemu_plugin_insn_data(insn);
@@ -155,6 +184,14 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             watched = anatomy_code(qemu_plugin_insn_vaddr(insn), code, size);
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_watched, QEMU_PLUGIN_CB_NO_REGS, watched);
         }
+        unsigned mark = time_mark(tb, i);
+        if (mark != 0) {
+            if (mode == &timed_mode)
+                qemu_plugin_register_vcpu_insn_exec_cb(insn, on_time_mark, QEMU_PLUGIN_CB_NO_REGS,
+                                                       where(mark, ahead));
+            continue;
+        }
+        ahead--;
         if (code_is_pause(code, size)) {
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, QEMU_PLUGIN_CB_NO_REGS, NULL);
             continue;

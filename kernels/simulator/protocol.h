@@ -9,6 +9,7 @@
  *   SIM_START, SIM_STOP               the caller's timed region
  *   SIM_READ   struct sim_reading *   what the caller's regions came to
  *   SIM_PATH   struct sim_path *      what calls that were marked by SIM_WATCH executed; untouched if none was watched
+ *   SIM_TIMES  struct sim_times *     what the clock of timed mode says; untouched in weave mode, which has none
  *
  * Order of a run: HELLO, one thread started and joined (QEMU rebuilds its translations at the first one), BEGIN, then on
  * each worker START, STOP, READ.
@@ -16,12 +17,13 @@
 #ifndef AK_SIM_PROTOCOL_H
 #define AK_SIM_PROTOCOL_H
 
+#include "../harness/histogram.h"
 #include "model.h"
 
 #define SIM_CALL    0x51A0
-#define SIM_VERSION 1
+#define SIM_VERSION 2
 
-enum sim_op { SIM_HELLO = 1, SIM_BEGIN, SIM_START, SIM_STOP, SIM_READ, SIM_PATH };
+enum sim_op { SIM_HELLO = 1, SIM_BEGIN, SIM_START, SIM_STOP, SIM_READ, SIM_PATH, SIM_TIMES };
 
 struct sim_hello {
     uint32_t version; /* SIM_VERSION */
@@ -39,16 +41,30 @@ struct sim_reading {
     uint32_t stirred; /* times that an order could not be kept: counts may differ from run to run */
 };
 
-/* Marks the next call that the program makes as one to be watched (anatomy.h): an instruction that does nothing, with a
- * number in it that the simulator sees when it translates it. */
+/* A mark: an instruction that does nothing, with a number in it that the simulator sees when it translates it. */
 #define SIM_MARK_BASE 0x51A00000
 #if defined __x86_64__
-#define SIM_WATCH(watched) \
-    __asm__ volatile("nopl %c0(%%rax,%%rax,1)" ::"i"(SIM_MARK_BASE + (watched)) : "memory")
+#define SIM_MARK(number) __asm__ volatile("nopl %c0(%%rax,%%rax,1)" ::"i"(SIM_MARK_BASE + (number)) : "memory")
 #else
-#define SIM_WATCH(watched) ((void)(watched))
+#define SIM_MARK(number) ((void)(number))
 #endif
+
+/* Marks the next call that the program makes as one to be watched (anatomy.h). */
+#define SIM_WATCH(watched) SIM_MARK(watched)
 enum sim_watched { SIM_MALLOC = 1, SIM_FREE, SIM_WATCHED_MAX = SIM_FREE };
+
+/* Around a call whose time is kept (latency.h). The two count neither as instructions nor as time. */
+#define SIM_CALL_BEGINS()   SIM_MARK(SIM_BEGINS)
+#define SIM_CALL_ENDS(call) SIM_MARK(SIM_ENDS + (call))
+enum sim_timed { SIM_TIMED_NOTHING, SIM_TIMED_MALLOC, SIM_TIMED_FREE, SIM_TIMED_CALLS };
+enum { SIM_BEGINS = 16, SIM_ENDS, SIM_TIME_MARKS_END = SIM_ENDS + SIM_TIMED_CALLS };
+
+/* Of all threads together. */
+struct sim_times {
+    uint64_t first, last; /* cycles at which the first timed region of all began, the last one ended; 0: none did */
+    uint32_t stirred;     /* as in struct sim_reading, by now */
+    struct hist call[SIM_TIMED_CALLS]; /* cycles that marked calls took, by enum sim_timed */
+};
 
 /* The path that most calls took, from the first instruction of what was called to its return. */
 struct sim_path {

@@ -1,6 +1,8 @@
 /* timed.c - see timed.h. */
 #include "timed.h"
 
+#include "latency.h"
+
 /* Cycles of a PAUSE: 140 since Skylake, 40 and more on Zen (A. Fog, Instruction tables; Intel Optimization Manual). */
 #define PAUSE_CYCLES 100
 
@@ -10,6 +12,11 @@
 struct timed_stamp timed_stamp[TIMED_STAMPS];
 struct timed_thread timed_thread[TURNS_MAX];
 struct mode_setting timed_setting;
+
+/* From the first timed region of all to the last one's end. */
+static struct {
+    uint64_t first, last;
+} span = {.first = UINT64_MAX};
 
 void timed_init(const struct mode_setting *setting)
 {
@@ -148,9 +155,11 @@ static void timed_region(unsigned thread, bool start)
     if (start) {
         t->started = clock;
         t->first = t->last == 0 ? clock : t->first;
+        span.first = clock < span.first ? clock : span.first;
     } else {
         t->cycles += clock - t->started;
         t->last = clock;
+        span.last = clock > span.last ? clock : span.last;
     }
     t->counting = start;
     model_count(timed_setting.model, t->core, start);
@@ -166,6 +175,14 @@ static void timed_read(unsigned thread, struct sim_reading *reading)
                                     .last = t->last,
                                     .core = t->core,
                                     .stirred = turns_stirred()};
+}
+
+static void timed_times(struct sim_times *times)
+{
+    times->first = span.last != 0 ? span.first : 0;
+    times->last = span.last;
+    times->stirred = turns_stirred();
+    latency_answer(times->call);
 }
 
 const struct mode timed_mode = {
@@ -185,4 +202,5 @@ const struct mode timed_mode = {
     .bind = timed_bind,
     .region = timed_region,
     .read = timed_read,
+    .times = timed_times,
 };

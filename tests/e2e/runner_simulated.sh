@@ -56,7 +56,9 @@ refused 2 "sim_quantum = '0', expected a whole number" run sim.sweep --preset sm
 refused 2 "--machine without a row that is simulated" run sim.sweep --preset smoke --counters none --machine laptop
 refused 2 "none.ini', neither a machine of the suite nor a file" run sim.sweep --preset smoke --machine none.ini
 printf 'kernel = misbehave\nallocators = glibc\ncounters = sim\npasses = latency\n' > latency.sweep
-refused 2 "latency.sweep:4: .*throughput pass, which --passes leaves out" run latency.sweep --preset smoke
+refused 2 "latency.sweep:4: passes = latency, but weave mode has no clock .*expected sim_mode = timed" run latency.sweep --preset smoke
+printf 'kernel = misbehave\nallocators = glibc\ncounters = sim\nsim_mode = timed\npasses = memory\n' > memory.sweep
+refused 2 "memory.sweep:5: .*--passes leaves out both" run memory.sweep --preset smoke
 sed 's/^size    = 32M/size    = 33M/' "$root/experiments/machines/epyc-4x16.ini" > odd.ini
 refused 2 "odd.ini:[0-9]*: l3: 34603008 bytes: expected a power of two times" run sim.sweep --preset smoke --machine odd.ini
 echo 10.0.2 > version
@@ -146,6 +148,13 @@ EOF
 is "in the simulated machine: exit 0" "$(code ak run pair.sweep --preset smoke --out real)" 0
 is "in the simulated machine: ok" "$(statuses real)" "ok 6"
 is "ak verify accepts it: exit 0" "$(code ak verify real)" 0
+sed 's/^kernel .*/kernel = misbehave/; s/^threads.*/threads = 2/' pair.sweep > clocked.sweep
+printf 'sim_mode = timed\npasses = latency\nops = 100\n' >> clocked.sweep
+is "latencies alone, in timed mode: exit 0" "$(code ak run clocked.sweep --preset smoke --out clocked)" 0
+is "ak verify accepts them: exit 0" "$(code ak verify clocked)" 0
+check "every call of malloc is a sample" grep -q ",sim_lat_samples,count,[1-9]" clocked/metrics.csv
+check "in a histogram of its own" grep -q ",sim_malloc," clocked/hist.csv
+check "and no throughput" grep -q ",sim_ops_per_s,1/s,,the throughput pass was not asked for" clocked/metrics.csv
 is "again: exit 0" "$(code ak run pair.sweep --preset smoke --out again)" 0
 counts() { cut -d, -f"$(head -n 1 "$1/runs.csv" | tr , '\n' | grep -nE '^(row_id|ops|instructions|l1d_|l3_|hitm|sim_)' | cut -d: -f1 | paste -sd,)" "$1/runs.csv" | sort; }
 counts real > one.counts

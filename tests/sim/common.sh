@@ -50,7 +50,7 @@ column() { jq -r --arg name "$1" '.row | select(.status == "ok") | .[$name] // e
 library_of() {
   case $1 in
     glibc) ;;
-    tlfl*) echo "$build/lib/lib$1.so" ;;
+    tlfl* | bump) echo "$build/lib/lib$1.so" ;;
     *) ldconfig -p | awk -v so="$(soname_of "$1")" '$1 == so { print $NF; exit }' ;;
   esac
 }

@@ -7,6 +7,9 @@
  *   known scan   BYTES PASSES            one thread reads a word of each line, PASSES times after a first pass
  *   known lock   THREADS ROUNDS STRIDE   a spin lock is taken, held for HOLD instructions and more, and let go
  *
+ * The reads of a scan, from its second pass on, and the takings of a lock are timed as calls: `took` is what most of them
+ * took in cycles, `took_mean` the mean.
+ *
  *   known fault  THREADS ROUNDS          the first touches what is not there, while the others are at work
  *   known abort  THREADS ROUNDS          or aborts
  *
@@ -71,9 +74,11 @@ static void take_lock(unsigned long me)
 {
     (void)me;
     for (unsigned long i = 0; i < rounds; i++) {
+        SIM_CALL_BEGINS();
         while (atomic_exchange_explicit(&words.lock, 1, memory_order_acquire) != 0)
             while (atomic_load_explicit(&words.lock, memory_order_relaxed) != 0)
                 __builtin_ia32_pause();
+        SIM_CALL_ENDS(SIM_TIMED_NOTHING);
         spin(HOLD);
         atomic_store_explicit(&words.lock, 0, memory_order_release);
         spin(THINK);
@@ -130,6 +135,13 @@ static void *first_thread(void *nothing)
     return nothing;
 }
 
+static void read_timed(const volatile char *at)
+{
+    SIM_CALL_BEGINS();
+    (void)*at;
+    SIM_CALL_ENDS(SIM_TIMED_NOTHING);
+}
+
 static void run_scan(void)
 {
     unsigned long bytes = threads, passes = rounds;
@@ -140,7 +152,10 @@ static void run_scan(void)
         if (pass == 1)
             syscall(SIM_CALL, SIM_START);
         for (unsigned long i = 0; i < bytes; i += LINE)
-            (void)at[i];
+            if (pass > 0)
+                read_timed(&at[i]);
+            else
+                (void)at[i];
     }
     syscall(SIM_CALL, SIM_STOP);
     syscall(SIM_CALL, SIM_READ, &reading[0]);
@@ -176,6 +191,22 @@ static void print_span(void)
         }
     if (last != 0)
         printf("span %llu\n", (unsigned long long)(last - first));
+}
+
+/* Only the timed mode knows. */
+static void print_took(void)
+{
+    static struct sim_times times;
+    const struct hist *took = &times.call[SIM_TIMED_NOTHING];
+    uint32_t fullest = 0;
+    uint64_t lower, upper;
+    syscall(SIM_CALL, SIM_TIMES, &times);
+    if (took->samples == 0)
+        return;
+    for (uint32_t i = 1; i < HIST_BUCKETS; i++)
+        fullest = took->bucket[i] > took->bucket[fullest] ? i : fullest;
+    hist_bounds(fullest, &lower, &upper);
+    printf("took %llu\ntook_mean %llu\n", (unsigned long long)lower, (unsigned long long)(took->sum / took->samples));
 }
 
 int main(int argc, char **argv)
@@ -215,5 +246,6 @@ int main(int argc, char **argv)
     PRINT("cycles", cycles);
     PRINT("stirred", stirred);
     print_span();
+    print_took();
     return 0;
 }

@@ -8,9 +8,11 @@ line=64
 for words in "mode=weave,quantum=1000" "mode=timed"; do
   mode=${words%%,*} mode=${mode#mode=}
   # what a scan of so many bytes misses, after a first pass
-  while read -r bytes passes missed hits; do
+  while read -r bytes passes missed hits cycles; do
     known "$epyc,$words" scan "$bytes" "$passes"
     lines=$((bytes * passes / line))
+    # an instruction, and what its read costs beyond a hit of the L1
+    [ "$mode" = weave ] || near "timed: a read that $hits serves, cycles" "$(figure took)" "$cycles" 1
     for level in l1 l2 l3; do
       case ",$missed," in
         *",$level,"*) near "$mode: a scan of $bytes B, misses of $level" "$(figure ${level}_miss)" $lines 1 ;;
@@ -18,10 +20,10 @@ for words in "mode=weave,quantum=1000" "mode=timed"; do
       esac
     done
   done <<'SCANS'
-16384 40 - L1
-262144 4 l1 L2
-8388608 1 l1,l2 L3
-67108864 1 l1,l2,l3 memory
+16384 40 - L1 1
+262144 4 l1 L2 11
+8388608 1 l1,l2 L3 43
+67108864 1 l1,l2,l3 memory 317
 SCANS
 done
 
@@ -62,12 +64,15 @@ done
 
 # what a wait costs: a lock is held for 500 instructions, and all want it again 100 instructions later, so that the whole
 # takes as many critical sections as there are, each with a hand-over
-hold=500 ops=500
+hold=500 think=100 ops=500
+back=60 # the line is taken from those that look at it: a transfer, beyond a hit of the L1
 for n in 2 8 16; do
   known "$epyc,mode=timed" lock $n $ops
   each=$(($(figure span) / (n * ops)))
   above "a lock that $n threads want: no two hold it at once, cycles a critical section" $each $hold
   below "and it does not wait for much else" $each $((hold * 3 / 2))
+  near "all that its threads do is to wait for it, to hold it, to give it back and to come again, cycles" \
+    $(($(figure took_mean) + hold + back + think)) $(($(figure cycles) / (n * ops))) 2
 done
 known "$epyc,mode=timed,quantum=100" lock 16 $ops
 near "half the slack, the same" $(($(figure span) / (16 * ops))) "$each" 5

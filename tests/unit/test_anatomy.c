@@ -72,12 +72,22 @@ static void marks_are_seen(void **state)
     assert_int_equal(free_mark - malloc_mark, 8);
     assert_int_equal(code_mark(malloc_mark, 8), SIM_MALLOC);
     assert_int_equal(code_mark(free_mark, 8), SIM_FREE);
+    assert_int_equal(code_time_mark(free_mark, 8), 0);
+    const uint8_t *begins, *ends;
+    __asm__ volatile("lea 1f(%%rip), %0\n\tlea 2f(%%rip), %1\n1:" : "=r"(begins), "=r"(ends));
+    SIM_CALL_BEGINS();
+    __asm__ volatile("2:");
+    SIM_CALL_ENDS(SIM_TIMED_FREE);
+    assert_int_equal(code_time_mark(begins, 8), SIM_BEGINS);
+    assert_int_equal(code_time_mark(ends, 8), SIM_ENDS + SIM_TIMED_FREE);
+    assert_int_equal(code_mark(begins, 8), 0);
 #endif
     static const uint8_t other[] = {0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
                          beyond[] = {0x0f, 0x1f, 0x84, 0x00, 0x03, 0x00, 0xa0, 0x51};
     assert_int_equal(code_mark(other, sizeof other), 0);
     assert_int_equal(code_mark(beyond, sizeof beyond), 0);
     assert_int_equal(code_mark(beyond, 5), 0);
+    assert_int_equal(code_time_mark(beyond, sizeof beyond), 0);
 }
 
 /* ---- calls ---- */

@@ -185,7 +185,8 @@ static void makers_of_threads(void **state)
     "\"l1d_miss\": 7, \"sim_false_sharing\": 3, \"sim_cycles_per_op\": 25.0" more "}"
 #define STIRRED(times)                                                                                       \
     ", \"metrics\": [{\"name\": \"sim_stirred\", \"unit\": \"count\", \"value\": " times                     \
-    ", \"reason\": null}]}"
+    ", \"reason\": null}, {\"name\": \"sim_lat_malloc_p50_ns\", \"unit\": \"ns\", \"value\": 12.5, "           \
+    "\"reason\": null}]}"
 
 static void take(struct fixture *x, const char *mode, const char *out, struct result *r)
 {
@@ -219,6 +220,7 @@ static void rows(void **state)
     struct fixture *x = *state;
     struct result r;
     take(x, "timed", ROW("") STIRRED("0"), &r);
+    assert_has(r.side[SIDE_METRICS].data, ",sim_lat_malloc_p50_ns,ns,12.5,\n");
     assert_int_equal(r.status, STATUS_OK);
     assert_string_equal(value(&r, "cpus"), "2"); /* the machine's, not the host's one */
     assert_string_equal(value(&r, "oversubscribed"), "0");
@@ -240,6 +242,8 @@ static void rows(void **state)
     assert_string_equal(value(&r, "l1d_miss"), "7");
     assert_has(r.side[SIDE_METRICS].data, ",cycles,,,\"in weave mode nobody waits");
     assert_true(r.stirred == 4);
+    assert_has(r.side[SIDE_METRICS].data, ",sim_lat_malloc_p50_ns,ns,,\"weave mode has no clock");
+    assert_null(strstr(r.side[SIDE_METRICS].data, "12.5"));
     assert_has(r.detail, "counts may differ from run to run: 4 times");
     result_free(&r);
 
@@ -256,18 +260,21 @@ static void rows(void **state)
 static void trust(void **state)
 {
     (void)state;
+    assert_string_equal(trust_find("sim_lat_free_max_ns")->name, "sim_lat_*");
+    assert_string_equal(trust_find("sim_ops_per_s")->name, "sim_ops_per_s");
+    assert_null(trust_find("sim_lat"));
+    assert_null(trust_find("lat_p50_ns"));
     for (const struct trust_metric *m = trust_metrics; m->name; m++) {
         bool full = m->weave == TRUST_FULL && m->timed == TRUST_FULL;
         assert_true(full == (*m->why == '\0'));
         bool is_metric = strcmp(m->name, "sim_upgrades") == 0 || strcmp(m->name, "sim_zeroed") == 0 ||
-                         strcmp(m->name, "sim_stirred") == 0;
+                         strcmp(m->name, "sim_stirred") == 0 || strcmp(m->name, "sim_ops_per_s") == 0 ||
+                         strcmp(m->name, "sim_lat_*") == 0;
         assert_true(is_metric || column_find(m->name) >= 0);
     }
     for (size_t i = 0; i < column_count; i++) {
         bool told = columns[i].role != ROLE_MEASURED || strncmp(columns[i].name, "sim_", 4) != 0;
-        for (const struct trust_metric *m = trust_metrics; m->name && !told; m++)
-            told = strcmp(m->name, columns[i].name) == 0;
-        assert_true(told);
+        assert_true(told || trust_find(columns[i].name));
     }
 }
 
