@@ -4,6 +4,7 @@
 #include "command.h"
 #include "execute.h"
 #include "machine.h"
+#include "merged.h"
 #include "meta.h"
 #include "plan.h"
 #include "progress.h"
@@ -227,6 +228,9 @@ static bool take_folder(struct suite *s, const struct run_options *o, const stru
     enum folder_state state = results_state(results->folder);
     if (state == FOLDER_FOREIGN)
         return fault_set(f, AK_USAGE, "%s holds other files, expected an empty folder or none",
+                         results->folder);
+    if (folder_is_merged(results->folder))
+        return fault_set(f, AK_USAGE, "%s holds merged runs; go on with each where it was made",
                          results->folder);
     if (state == FOLDER_COMPLETE && !o->resume)
         return fault_set(f, AK_USAGE, "%s holds a run already; go on with --resume, or choose another --out",

@@ -10,11 +10,23 @@
 #ifndef AK_MERGED_H
 #define AK_MERGED_H
 
+#include "arena.h"
+#include "fault.h"
+#include "text.h"
+
+#include <jansson.h>
 #include <stdbool.h>
 
 #define MERGED_PARTS  "parts"
 #define MERGED_COLUMN ",run_id" /* what the headers of side files end in */
 
 bool folder_is_merged(const char *folder);
+/* The folder that holds meta.json, plan.csv and sweep.ini of a run. In the arena. */
+const char *merged_part(struct arena *, const char *folder, const char *run_id);
+/* The ids of the runs of a merged folder, as its meta.json lists them. False with AK_USAGE. */
+bool merged_runs(struct arena *, const char *folder, const json_t *meta, struct words *run_ids,
+                 struct fault *);
+/* A run_id is a name of a folder: letters, digits, '.', '_' and '-', no dot in front. */
+bool run_id_is_name(const char *run_id);
 
 #endif

@@ -169,17 +169,27 @@ static json_t *simulator_meta(struct arena *a, const struct plan *plan, const st
                      "machines", machines);
 }
 
+/* When it began and its seed, for people to read; and some digits, since two runs may begin in one second. */
+static const char *new_run_id(struct arena *a, const char *machine_id, uint64_t seed)
+{
+    char when[32];
+    struct timespec now;
+    struct tm utc;
+    pid_t pid = getpid();
+    clock_gettime(CLOCK_REALTIME, &now);
+    strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&now.tv_sec, &utc));
+    uint64_t tag = hash_bytes(hash_text(HASH_START, machine_id), &now, sizeof now);
+    tag = hash_mix(hash_bytes(tag, &pid, sizeof pid));
+    return arena_printf(a, "%s-%" PRIu64 "-%08" PRIx32, when, seed, (uint32_t)tag);
+}
+
 json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan *plan,
                   const struct simulator *simulator, const struct registry *registry,
                   const struct machine *machine, char **command, struct fault *f)
 {
     json_t *meta = json_object(), *allocators = json_array();
     struct words kept = {0};
-    char *now = time_stamp(a), run_id[64];
-    time_t seconds = time(NULL);
-    struct tm utc;
-    size_t length = strftime(run_id, sizeof run_id, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
-    snprintf(run_id + length, sizeof run_id - length, "-%" PRIu64, plan->seed);
+    char *now = time_stamp(a);
     child_environment(a, &kept);
     const char *machine_id = "";
     for (size_t i = 0; i < registry->count; i++) {
@@ -190,7 +200,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
         machine_id = *machine_id ? machine_id : al->machine_id;
     }
     json_object_set_new(meta, "schema", json_integer(META_SCHEMA));
-    json_object_set_new(meta, "run_id", json_string(run_id));
+    json_object_set_new(meta, "run_id", json_string(new_run_id(a, machine_id, plan->seed)));
     json_object_set_new(meta, "sweep", json_string(plan->sweep->name));
     json_object_set_new(meta, "sweep_text", json_stringn(plan->sweep->text, plan->sweep->length));
     json_object_set_new(meta, "preset", json_string(plan->sweep->preset));

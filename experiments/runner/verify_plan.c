@@ -40,7 +40,7 @@ static void check_sweep_text(struct verify *v)
     struct fault f = {0};
     size_t length;
     const json_t *then = json_object_get(v->meta, "sweep_text");
-    const char *path = arena_printf(&v->arena, "%s/%s", v->folder, FILE_SWEEP);
+    const char *path = verify_path(v, FILE_SWEEP);
     const char *text = file_read(&v->arena, path, (size_t)1 << 30, &length, &f);
     if (!text)
         violation_fault(v, &f);
