@@ -36,6 +36,8 @@ struct sample {
     uint64_t t_ns; /* since the baseline */
     struct resident resident;
     uint64_t live, usable;
+    struct lock_times locks_in, locks_out; /* before and after it asks for usable sizes, which takes locks; zeros where the
+                                            * allocator does not clock its own */
 };
 
 struct launch {
@@ -60,6 +62,7 @@ struct launch {
     struct sample baseline, end; /* end: after teardown and settle_ms */
     struct sample *timeline;
     unsigned samples, memory_first; /* the first of the memory pass */
+    const struct sample *pass_before, *pass_after; /* around the throughput pass; into timeline */
     const struct sample *rss_peak, *live_peak, *usable_peak; /* into timeline; NULL where unknown */
     uint64_t high_water;
     int64_t  metadata;  /* bytes, by the allocator's own word with the live set in place; -1: unknown */

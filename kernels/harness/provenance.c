@@ -154,11 +154,14 @@ void provenance_find(struct provenance *p, const char *expect, const char *versi
     served.realloc = (void *(*)(void *, size_t))(uintptr_t)address[3];
     served.aligned_alloc = (void *(*)(size_t, size_t))dlsym(RTLD_DEFAULT, "aligned_alloc");
     served.usable = (size_t(*)(void *))dlsym(RTLD_DEFAULT, "malloc_usable_size");
+    served.locks = (void (*)(struct lock_times *))dlsym(RTLD_DEFAULT, "tlfl_lock_times");
 
     if (!same_object(object_of((const void *)(uintptr_t)served.aligned_alloc), object_of(address[0])))
         served.aligned_alloc = NULL; /* free could not take its blocks */
     if (!same_object(object_of((const void *)(uintptr_t)served.usable), object_of(address[0])))
         served.usable = NULL; /* the C library's would read another allocator's blocks */
+    if (!same_object(object_of((const void *)(uintptr_t)served.locks), object_of(address[0])))
+        served.locks = NULL;
     if (realpath(object_of(address[0]), p->path) == NULL)
         snprintf(p->path, sizeof p->path, "%s", object_of(address[0]));
     struct build_id_search search = { address[0], p->build_id, sizeof p->build_id };

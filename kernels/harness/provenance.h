@@ -13,8 +13,8 @@ struct provenance {
 };
 
 /* Resolve malloc, free, calloc, realloc, aligned_alloc and malloc_usable_size as the kernel's calls do, into `served`,
- * and fill the facts. `expect` is "" (anything goes), "libc" or a path; `version_call` as in docs/kernel-interface.md.
- * Trouble is set where the expected object does not serve the first four; the last two are NULL where another does. */
+ * with tlfl_lock_times where the library has it, and fill the facts. `expect` is "" (anything goes), "libc" or a path;
+ * `version_call` as in docs/kernel-interface.md. Trouble is set where the expected object does not serve the first four; the last two are NULL where another does. */
 void provenance_find(struct provenance *p, const char *expect, const char *version_call);
 
 /* Bytes that the serving allocator spends on its own books, as it says itself, or -1 where it cannot be asked. `how` is

@@ -14,6 +14,10 @@
 enum hist_call { HIST_MALLOC, HIST_FREE, HIST_TOUCH, HIST_PAIR, HIST_REALLOC, HIST_CALLS };
 extern const char *const hist_call_name[HIST_CALLS];
 
+/* What the lock inside of an allocator came to since the start, over all threads: takes, those that found it held, time
+ * spent waiting and time held, in ticks of a clock that reads `now`. As in allocators/tlfl/tlfl.h. */
+struct lock_times { uint64_t takes, contended, wait, hold, now; };
+
 /* The allocator that serves the launch: what dlsym finds, or the stub under --no-alloc. */
 struct served {
     void *(*malloc)(size_t);
@@ -22,6 +26,7 @@ struct served {
     void *(*calloc)(size_t, size_t);
     void *(*aligned_alloc)(size_t, size_t); /* NULL: of another object, or not there */
     size_t (*usable)(void *);               /* NULL: unknown */
+    void (*locks)(struct lock_times *);     /* NULL: it does not clock its lock */
 };
 extern struct served served;
 
