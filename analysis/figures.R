@@ -7,6 +7,6 @@ run_script("Rscript analysis/figures.R RESULTS OUT", 2, function(args) {
   load_functions(file.path(this, "R"))
   results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
   registry <- complete_registry(read_registry(file.path(suite_root(), "allocators", "registry.ini")),
-                                results$runs$allocator)
+                                all_launches(results)$allocator)
   write_figures(all_figures(results, read_fit(args[2]), registry), registry, file.path(this, "plots"), args[2])
 })

@@ -8,6 +8,6 @@ run_script("Rscript analysis/numbers.R RESULTS OUT", 2, function(args) {
   results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
   claims <- read_claims(file.path(suite_root(), "paper"))
   registry <- complete_registry(read_registry(file.path(suite_root(), "allocators", "registry.ini")),
-                                results$runs$allocator)
+                                all_launches(results)$allocator)
   write_lines(macro_lines(all_numbers(results, read_fit(args[2]), claims, registry)), file.path(args[2], "numbers.tex"))
 })

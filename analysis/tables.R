@@ -7,7 +7,7 @@ run_script("Rscript analysis/tables.R RESULTS OUT", 2, function(args) {
   load_functions(file.path(this, "R"))
   results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
   registry <- complete_registry(read_registry(file.path(suite_root(), "allocators", "registry.ini")),
-                                results$runs$allocator)
+                                all_launches(results)$allocator)
   claims <- read_claims(file.path(suite_root(), "paper"))
   write_tables(all_tables(results, read_fit(args[2]), claims, registry), args[2])
 })

@@ -633,13 +633,12 @@ model_caption <- function(model, unknown, edges) {
 
 # ---- drawing -------------------------------------------------------------------------------------
 
-FIGURE_NAMES <- c("throughput", "latency", "metadata", "falseshare", "rss", "c2c", "model")
-
 #' Data of every figure.
 all_figures <- function(results, fit, registry) {
   list(throughput = figure_throughput(results, registry), latency = figure_latency(results, registry),
        metadata = figure_metadata(fit, registry, results), falseshare = figure_falseshare(results, registry),
-       rss = figure_rss(results, registry), c2c = figure_c2c(results, registry), model = figure_model(fit, registry))
+       rss = figure_rss(results, registry), c2c = figure_c2c(results, registry), model = figure_model(fit, registry),
+       coherence = figure_coherence(results, registry), timed = figure_timed(results, registry))
 }
 
 #' The LaTeX of a figure's body: the drawing, or why there is none.
@@ -660,7 +659,9 @@ FIGURE_TITLES <- c(throughput = "Throughput of the random workload by threads", 
                    falseshare = "Slow-down by false sharing",
                    rss = "Resident memory beyond live bytes and harness",
                    c2c = "One cache line fetched from another CPU, in ns, by its state there",
-                   model = "The terms stacked against the measured time of the random workload")
+                   model = "The terms stacked against the measured time of the random workload",
+                   coherence = "Misses and who causes them, on the simulated machine",
+                   timed = "Simulated throughput and tail of the random workload by threads")
 
 #' A caption: the title and, where something was measured, the sentences that belong to it.
 #' @param item a figure or table

@@ -129,5 +129,6 @@ model_macros <- function(fit) {
 all_numbers <- function(results, fit, claims, registry) {
   c(method_macros(), data_macros(results, claims), published_macros(claims),
     verdict_macros(compare_published(results, claims)), model_macros(fit),
-    finding_macros(results, fit, registry), anatomy_macros(results, claims, registry))
+    finding_macros(results, fit, registry), anatomy_macros(results, claims, registry),
+    coherence_macros(results, claims, registry), timed_macros(results, registry), quantum_macros(results, registry))
 }

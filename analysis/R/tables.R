@@ -455,6 +455,8 @@ all_tables <- function(results, fit, claims, registry) {
        remote = table_remote(results, registry), sharing = table_sharing(results, registry),
        anatomy = table_anatomy(results, registry), mallocpath = table_path(results, registry, "malloc"),
        freepath = table_path(results, registry, "free"),
+       coherence = table_coherence(results, registry), quantum = table_quantum(results, registry, "weave"),
+       slack = table_quantum(results, registry, "timed"),
        versions = table_versions(results, registry),
        launches = table_launches(results), machine = table_machine(results))
 }
@@ -468,6 +470,9 @@ TABLE_TITLES <- c(published = "The published values and ours",
                   anatomy = "What a hot malloc and a hot free execute, by size and allocator, in the simulated machine",
                   mallocpath = "The machine code that a hot malloc executed",
                   freepath = "The machine code that a hot free executed",
+                  coherence = "Misses and who causes them, on the simulated machine",
+                  quantum = "What the length of a turn changes in counts of the simulated machine, in weave mode",
+                  slack = "What it changes in timed mode how far a core may run ahead",
                   remote = "Blocks freed by another thread than their allocator's: ns of thread time a block, by pattern",
                   terms = "Terms that belong to the machine, and terms that these data cannot give, with the reason",
                   fit = "Terms by allocator, in ns of thread time an operation, where every thread has a CPU",

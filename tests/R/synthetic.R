@@ -239,6 +239,73 @@ synthetic_anatomy <- function(columns, reps) {
   list(rows = lapply(parts, `[[`, "row"), metrics = unlist(lapply(parts, `[[`, "metrics")))
 }
 
+#' A row of the simulated machine with 64 cores: counts an operation of `each`, which are columns of runs.csv.
+#' @return list(row, metrics)
+synthetic_simulated <- function(columns, id, sweep, kernel, allocator, threads, rep, each, mode = "weave",
+                                quantum = if (mode == "weave") 1000 else 100, ops = 100, ...) {
+  row <- synthetic_common(columns, sweep, kernel, allocator, threads, 64, rep, row_id = id, sim_mode = mode,
+                          sim_quantum = quantum, ops_per_thread = ops, ops = ops * threads)
+  row$counters <- "sim"
+  row$counters_reason <- ""
+  row[names(each)] <- lapply(each, function(x) round(x * ops * threads))
+  given <- list(...)
+  row[names(given)] <- given
+  list(row = row, metrics = sprintf("%s,param.machine,,big-4x16,", id))
+}
+
+#' Counts an operation that an allocator has: false sharing as SYNTHETIC_TRUTH has it, more L3 misses the more of it.
+synthetic_counts <- function(i, threads) {
+  false <- (SYNTHETIC_TRUTH$false_sharing[i] - 1) * log2(threads) * synthetic_noise(0.05)
+  c(l3_access = 8 + false, l3_miss = 2 + i / 10, sim_false_sharing = false, sim_true_sharing = 0.5 * (threads > 1),
+    sim_cross_node = false / 4 * (threads > 16))
+}
+
+synthetic_parts <- function(parts) list(rows = lapply(parts, `[[`, "row"), metrics = unlist(lapply(parts, `[[`, "metrics")))
+
+synthetic_id <- function(parts) sprintf("%016x", length(parts) + 1)
+
+synthetic_coherence <- function(columns, reps) {
+  parts <- list()
+  cells <- data.frame(kernel = c("churn", "churn", "churn", "churn", "false_active", "false_passive"),
+                      touch = c("none", "none", "page", "page", "", ""), threads = c(8, 64, 8, 64, 64, 64))
+  for (k in seq_len(nrow(cells))) for (rep in seq_len(reps)) for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
+    each <- synthetic_counts(i, cells$threads[k])
+    parts <- c(parts, list(synthetic_simulated(
+      columns, synthetic_id(parts), "coherence", cells$kernel[k], SYNTHETIC_TRUTH$allocators[i], cells$threads[k], rep, each,
+      touch = cells$touch[k], live_blocks = if (cells$kernel[k] == "churn") 100 else "",
+      l3_miss_ratio = sprintf("%.6f", each[["l3_miss"]] / each[["l3_access"]])
+    )))
+  }
+  synthetic_parts(parts)
+}
+
+#' Rows of churn at the default quantum, half and twice of it: counts fall by a tenth from each to the next.
+synthetic_quantum <- function(columns, sweep, mode, base, reps) {
+  parts <- list()
+  for (step in -1:1) for (rep in seq_len(reps)) for (i in 1:2) {
+    each <- c(synthetic_counts(i, 64), sim_cycles_per_op = 1) * 0.9^step
+    row <- synthetic_simulated(columns, synthetic_id(parts), sweep, "churn", SYNTHETIC_TRUTH$allocators[i], 64, rep, each, mode,
+                               base * 2^step, live_blocks = 100)
+    row$row$sim_cycles_per_op <- sprintf("%.4f", 500 * i * 0.9^step * synthetic_noise())
+    parts <- c(parts, list(row))
+  }
+  synthetic_parts(parts)
+}
+
+synthetic_times <- function(columns, reps) {
+  parts <- list()
+  for (threads in c(1, 4, 16)) for (rep in seq_len(reps)) for (i in seq_along(SYNTHETIC_TRUTH$allocators)) {
+    part <- synthetic_simulated(columns, synthetic_id(parts), "timed", "churn", SYNTHETIC_TRUTH$allocators[i], threads, rep,
+                                synthetic_counts(i, threads), "timed", live_blocks = 100)
+    ns <- (SYNTHETIC_TRUTH$base[i] + SYNTHETIC_TRUTH$residual[i] * (threads > 1)) * synthetic_noise(0.03)
+    values <- c(sim_ops_per_s = threads * 1e9 / ns, sim_lat_malloc_p50_ns = ns / 2, sim_lat_malloc_p99_ns = 8 * ns,
+                sim_lat_malloc_p999_ns = 20 * ns, sim_lat_samples = 100000)
+    part$metrics <- c(part$metrics, sprintf("%s,%s,x,%.3f,", part$row$row_id, names(values), values))
+    parts <- c(parts, list(part))
+  }
+  synthetic_parts(parts)
+}
+
 #' A listing as ak disasm prints it.
 #' @param marks of each instruction: letters of l load, s store, a atomic, t thread-local, b branch
 synthetic_listing <- function(root, allocator, call, text, marks = rep("", length(text))) {
@@ -251,7 +318,8 @@ synthetic_listing <- function(root, allocator, call, text, marks = rep("", lengt
                        file.path(root, "disasm", paste0(allocator, "-", call, ".json")), auto_unbox = TRUE)
 }
 
-#' The whole root: paper, contention, fastpath, fastpath-anatomy, falseshare, remote, latency; with some failed rows.
+#' The whole root: paper, contention, fastpath, fastpath-anatomy, falseshare, remote, latency, and those of the simulated
+#' machine; with some failed rows.
 write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   set.seed(seed)
   columns <- contract[["runs.csv"]]$column
@@ -276,6 +344,10 @@ write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   for (allocator in c("mimalloc", "tlfl")) for (call in c("malloc", "free")) {
     synthetic_listing(root, allocator, call, c("mov %fs:(%rax),%rdi", "cmp $0x400,%rsi", "ret"), c("lt", "", "lb"))
   }
+  simulated <- list(coherence = synthetic_coherence(columns, reps), timed = synthetic_times(columns, reps),
+                    quantum = synthetic_quantum(columns, "quantum", "weave", 1000, reps),
+                    slack = synthetic_quantum(columns, "slack", "timed", 50, reps))
+  for (name in names(simulated)) put(name, simulated[[name]]$rows, metrics = simulated[[name]]$metrics)
   put("remote", synthetic_remote(columns, cpus, reps))
   put("latency", c2c$rows, matrix = c2c$matrix)
 }

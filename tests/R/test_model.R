@@ -117,6 +117,7 @@ test_that("too few launches give a value without an interval, and say so", {
 test_that("without data every part says that it was not measured", {
   nothing <- results
   nothing$runs <- nothing$runs[0, ]
+  nothing$simulated <- nothing$simulated[0, ]
   nothing$matrix <- nothing$matrix[0, ]
   empty <- fit_model(nothing)
   expect_true(all(is.na(empty$fit$value)))

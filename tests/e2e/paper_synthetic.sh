@@ -24,7 +24,7 @@ all_numbered() { # all_numbered DIR WORD N: "WORD 1:" to "WORD N:"
   done
 }
 drawn() { # every figure as PDF and SVG
-  for name in throughput latency metadata falseshare rss c2c model; do
+  for name in throughput latency metadata falseshare rss c2c model coherence timed; do
     for format in pdf svg; do
       [ -s "$1/generated/$name.$format" ] || { echo "$name.$format is missing"; return 1; }
     done
