@@ -199,7 +199,7 @@ static void put_locks(void)
 {
     const struct lock_times *before = &launch.pass_before->locks_out, *after = &launch.pass_after->locks_in;
     double ticks = (double)(launch.end.locks_in.now - launch.baseline.locks_in.now);
-    double ns_per_tick = ticks > 0 ? (double)(launch.end.t_ns - launch.baseline.t_ns) / ticks : 0;
+    double ns_per_tick = ticks > 0 ? (double)(launch.end.locks_ns - launch.baseline.locks_ns) / ticks : 0;
     const char *why = launch.simulated ? OF_THE_HOST : ticks > 0 ? NULL : "the clock that the allocator reads stands still";
 
     if (served.locks == NULL || launch.no_alloc)

@@ -38,6 +38,7 @@ struct sample {
     uint64_t live, usable;
     struct lock_times locks_in, locks_out; /* before and after it asks for usable sizes, which takes locks; zeros where the
                                             * allocator does not clock its own */
+    uint64_t locks_ns; /* when locks_in was read; another origin than t_ns */
 };
 
 struct launch {
