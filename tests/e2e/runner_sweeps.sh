@@ -26,7 +26,7 @@ check "the six sweeps of the paper are there" sh -c '
   sh "$(echo "$sweeps" | tr '\n' ' ')"
 no_sim=$("$ak" list counters --json | jq -r '.[] | select(.name == "sim" and (.can | not)) | .trouble')
 for sweep in $sweeps; do
-  quick=6 paper=20 trouble= whom=$installed
+  quick=6 paper=20 trouble='' whom=$installed
   # Counts of the simulated machine have no noise, and a launch takes its time: two allocators will do.
   if grep -q '^counters *= *sim' "$root/experiments/$sweep.sweep"; then
     quick=2 paper=2 trouble=$no_sim whom=glibc,tlfl
