@@ -63,20 +63,84 @@ read_runs <- function(file, contract) {
   runs <- read_results_csv(file, contract[["runs.csv"]])
   strange <- setdiff(runs$status, STATUSES)
   if (length(strange) > 0) usage_error(file, ": status: unknown word '", strange[1], "'")
-  again <- duplicated(runs$row_id, fromLast = TRUE)
+  again <- duplicated(runs[c("run_id", "row_id")], fromLast = TRUE)
   if (any(again)) warning(file, ": ", sum(again), " rows were written again; the last of each counts", call. = FALSE)
   runs[!again, , drop = FALSE]
 }
 
-#' A side file of one folder, restricted to committed rows; zero rows where the file is missing.
-read_side <- function(folder, name, contract, row_ids) {
-  columns <- contract[[name]]
+#' A side file of one folder with the `key` of each line's launch; zero rows where the file is missing.
+#' @param keys launches to which it is restricted: those that were committed; NULL: all
+read_side <- function(folder, name, contract, keys = NULL) {
+  columns <- side_columns(folder, contract[[name]])
   file <- file.path(folder, name)
   if (!file.exists(file) || file.info(file)$size == 0) {
-    return(as.data.frame(stats::setNames(rep(list(character()), nrow(columns)), columns$column)))
+    side <- as.data.frame(stats::setNames(rep(list(character()), nrow(columns)), columns$column))
+  } else {
+    side <- read_results_csv(file, columns)
   }
-  side <- read_results_csv(file, columns)
-  side[side$row_id %in% row_ids, , drop = FALSE]
+  side$key <- launch_keys(folder, side)
+  side <- side[setdiff(names(side), "run_id")]
+  if (is.null(keys)) side else side[side$key %in% keys, , drop = FALSE]
+}
+
+# ---- merged folders (ak merge): launches of several runs, whose row_ids may be the same ----
+
+#' Where meta.json and plan.csv of each run of a folder lie, by run_id; the folder itself, by its name, where it is of one run.
+run_folders <- function(folder) {
+  parts <- sort(list.dirs(file.path(folder, "parts"), recursive = FALSE))
+  if (length(parts) == 0) parts <- folder
+  stats::setNames(parts, basename(parts))
+}
+
+is_merged <- function(folder) dir.exists(file.path(folder, "parts"))
+
+side_columns <- function(folder, columns) {
+  if (!is_merged(folder)) return(columns)
+  rbind(columns[c("column", "type", "unit")], data.frame(column = "run_id", type = "text", unit = ""))
+}
+
+#' What tells launches of all folders apart: FOLDER/row_id, in a merged folder FOLDER/run_id:row_id.
+#' @param rows of runs.csv or a side file
+launch_keys <- function(folder, rows) {
+  run <- if (is_merged(folder)) paste0(rows$run_id, ":") else rep("", nrow(rows))
+  sprintf("%s/%s%s", rep(basename(folder), nrow(rows)), run, rows$row_id)
+}
+
+#' Apply a function to the rows of each run of a folder, and put what it says in the order of the rows.
+#' @param tell function(folder of the run, its rows) -> a value a row
+by_run <- function(folder, runs, tell) {
+  own <- run_folders(folder)
+  if (!is_merged(folder)) return(tell(own[[1]], runs))
+  told <- rep(NA, nrow(runs))
+  for (run in intersect(names(own), runs$run_id)) {
+    mine <- runs$run_id %in% run
+    told[mine] <- tell(own[[run]], runs[mine, , drop = FALSE])
+  }
+  told
+}
+
+#' Keep the launches of one machine: the same cell on two machines is two cells, and a model is of one machine.
+#' @param results of read_results
+#' @param machine its machine_id; "": that with the most ok launches, with a warning where there are others; "all": keep all
+choose_machine <- function(results, machine) {
+  rows <- all_launches(results)
+  ids <- rows$machine_id[!is.na(rows$machine_id)]
+  if (machine == "all" || length(unique(ids)) < 2 && machine %in% c("", ids)) return(results)
+  if (machine == "") {
+    counts <- table(factor(ids, sort(unique(ids))))
+    well <- table(factor(ok_rows(rows)$machine_id, names(counts)))
+    machine <- names(counts)[which.max(well)]
+    warning(results$root, ": launches of ", length(counts), " machines; those of ", machine, " are read; AK_MACHINE=ID names ",
+            "another of ", paste(names(counts), collapse = ", "), call. = FALSE)
+  }
+  if (!machine %in% ids) usage_error(results$root, ": no launch of machine ", machine, "; there are ",
+                                     paste(sort(unique(ids)), collapse = ", "))
+  keep <- rows$key[is.na(rows$machine_id) | rows$machine_id == machine]
+  for (part in c("runs", "simulated", "metrics", "matrix")) {
+    results[[part]] <- results[[part]][results[[part]]$key %in% keep, , drop = FALSE]
+  }
+  results$meta <- Filter(function(one) length(one$machine_id) == 0 || identical(one$machine_id, machine), results$meta)
+  results
 }
 
 #' Read every results folder below a root (or the root itself, where it is one).
@@ -86,22 +150,23 @@ read_side <- function(folder, name, contract, row_ids) {
 #' @return list: runs (all rows that this machine ran; `folder` and `key` added; kernel parameters as one text
 #'   `params`; `confidence`, the level of their intervals), simulated (likewise, those of the simulated machine: counts of
 #'   another machine, and no times),
-#'   metrics, matrix (with `key`), meta (by folder), folders, root, contract
-read_results <- function(root, contract) {
+#'   metrics, matrix (with `key`), meta (by folder, of a merged folder by run), folders, root, contract
+#' @param machine as in choose_machine
+read_results <- function(root, contract, machine = Sys.getenv("AK_MACHINE")) {
   if (!dir.exists(root)) usage_error(root, ": no such folder")
   candidates <- c(root, sort(list.dirs(root, recursive = FALSE)))
   folders <- candidates[file.exists(file.path(candidates, "runs.csv"))]
   names(folders) <- basename(folders)
-  meta <- lapply(folders, read_meta)
+  meta <- lapply(unlist(lapply(unname(folders), run_folders)), read_meta)
   parts <- lapply(folders, function(folder) {
     runs <- read_runs(file.path(folder, "runs.csv"), contract)
     runs$folder <- rep(basename(folder), nrow(runs))
-    runs$key <- sprintf("%s/%s", runs$folder, runs$row_id)
-    metrics <- with_key(read_side(folder, "metrics.csv", contract, runs$row_id), basename(folder))
+    runs$key <- launch_keys(folder, runs)
+    metrics <- read_side(folder, "metrics.csv", contract, runs$key)
     runs$params <- row_params(metrics, runs$key)
-    runs$work <- planned_work(folder, runs)
-    runs$confidence <- rep(run_confidence(meta[[basename(folder)]]), nrow(runs))
-    matrix <- with_key(read_side(folder, "matrix.csv", contract, runs$row_id), basename(folder))
+    runs$work <- by_run(folder, runs, planned_work)
+    runs$confidence <- by_run(folder, runs, function(run, own) rep(run_confidence(meta[[basename(run)]]), nrow(own)))
+    matrix <- read_side(folder, "matrix.csv", contract, runs$key)
     list(runs = runs, metrics = metrics, matrix = matrix)
   })
   refuse_copies(lapply(parts, `[[`, "runs"), folders)
@@ -110,9 +175,10 @@ read_results <- function(root, contract) {
   if (is.null(runs)) runs <- empty_runs(contract)
   runs <- derive(runs)
   simulated <- is_simulated(runs)
-  list(runs = runs[!simulated, , drop = FALSE], simulated = runs[simulated, , drop = FALSE],
-       metrics = bind("metrics"), matrix = bind("matrix"),
-       meta = meta, folders = folders, root = root, contract = contract)
+  results <- list(runs = runs[!simulated, , drop = FALSE], simulated = runs[simulated, , drop = FALSE],
+                  metrics = bind("metrics"), matrix = bind("matrix"), meta = meta,
+                  folders = folders, root = root, contract = contract)
+  choose_machine(results, machine)
 }
 
 #' Every launch, of this machine and of the simulated one: for what is told of launches and not measured.
@@ -148,11 +214,6 @@ empty_runs <- function(contract) {
   runs$folder <- runs$key <- runs$params <- runs$work <- character()
   runs$confidence <- numeric()
   runs
-}
-
-with_key <- function(side, folder) {
-  side$key <- sprintf("%s/%s", rep(folder, nrow(side)), side$row_id)
-  side
 }
 
 #' Kernel parameters of each row as one text, "name=value name=value": part of a cell's identity.
@@ -226,11 +287,10 @@ node_count <- function(meta) {
 #' @param call malloc, free, touch or pair
 #' @return data.frame key, lower_ns, upper_ns, count
 read_hist <- function(results, keys, call) {
-  columns <- results$contract[["hist.csv"]]
   parts <- lapply(intersect(names(results$folders), unique(sub("/[^/]*$", "", keys))), function(folder) {
     file <- file.path(results$folders[[folder]], "hist.csv")
     if (!file.exists(file) || file.info(file)$size == 0) return(NULL)
-    if (is.null(hist_cache[[file]])) hist_cache[[file]] <- with_key(read_results_csv(file, columns), folder)
+    if (is.null(hist_cache[[file]])) hist_cache[[file]] <- read_side(dirname(file), "hist.csv", results$contract)
     hist <- hist_cache[[file]]
     hist[hist$call == call & hist$key %in% keys, c("key", "lower_ns", "upper_ns", "count"), drop = FALSE]
   })

@@ -127,3 +127,64 @@ test_that("missing side files and an empty root are no error; a missing root is"
   expect_equal(nrow(read_results(empty, contract)$runs), 0)
   expect_error(read_results(file.path(empty, "none"), contract), "no such folder", class = "usage_error")
 })
+
+# two runs of one plan on two machines, laid out as `ak merge` does
+merged_folder <- function(dir) {
+  rows <- lapply(c("r1", "r2"), function(run) {
+    row <- plain_row(run_id = run, machine_id = paste0("machine-", run), ops_per_thread = 100)
+    row$row_id <- "aaaaaaaaaaaaaaaa"
+    row
+  })
+  synthetic_write(file.path(dir, "m"), contract, rows)
+  writeLines(c("row_id,name,unit,value,reason,run_id", "aaaaaaaaaaaaaaaa,param.batch,count,1,,r1",
+               "aaaaaaaaaaaaaaaa,param.batch,count,2,,r2"), file.path(dir, "m", "metrics.csv"))
+  writeLines(c("row_id,call,lower_ns,upper_ns,count,run_id", "aaaaaaaaaaaaaaaa,malloc,1,2,10,r1",
+               "aaaaaaaaaaaaaaaa,malloc,1,2,20,r2"), file.path(dir, "m", "hist.csv"))
+  for (name in c("timeline.csv", "matrix.csv")) {
+    file <- file.path(dir, "m", name)
+    writeLines(paste0(readLines(file), ",run_id"), file) # a header alone
+  }
+  for (run in c("r1", "r2")) {
+    part <- file.path(dir, "m", "parts", run)
+    dir.create(part, recursive = TRUE)
+    stopping <- if (run == "r2") ", \"stopping\": {\"rule\": \"width\", \"looks\": 5}" else ""
+    writeLines(sprintf("{\"run_id\": \"%s\", \"machine_id\": \"machine-%s\"%s}", run, run, stopping),
+               file.path(part, "meta.json"))
+    writeLines(c("row_id,options", sprintf("aaaaaaaaaaaaaaaa,%s=100", if (run == "r1") "ops" else "ops_total")),
+               file.path(part, "plan.csv"))
+  }
+}
+
+test_that("a merged folder: rows of one id in two runs are two launches, each with its own lines and plan", {
+  dir <- local_folder()
+  merged_folder(dir)
+  results <- read_results(dir, contract, "all")
+  expect_equal(results$runs$key, c("m/r1:aaaaaaaaaaaaaaaa", "m/r2:aaaaaaaaaaaaaaaa"))
+  expect_equal(results$runs$params, c("batch=1", "batch=2"))
+  expect_equal(results$runs$work, c("100 a thread", "100 in total"))
+  expect_equal(read_hist(results, results$runs$key[2], "malloc")$count, 20)
+  expect_equal(names(results$meta), c("r1", "r2"))
+  expect_equal(results$runs$confidence == CONFIDENCE, c(TRUE, FALSE))
+})
+
+test_that("of several machines one is read: the one with the most launches that went well, or the one that is named", {
+  dir <- local_folder()
+  merged_folder(dir)
+  expect_warning(chosen <- read_results(dir, contract), "2 machines; those of machine-r1 are read")
+  expect_equal(chosen$runs$machine_id, "machine-r1")
+  named <- read_results(dir, contract, "machine-r2")
+  expect_equal(named$runs$machine_id, "machine-r2")
+  expect_equal(named$metrics$value, "2")
+  expect_equal(names(named$meta), "r2")
+  expect_error(read_results(dir, contract, "machine-r3"), "no launch of machine machine-r3")
+})
+
+test_that("the same cell on two machines is never one group", {
+  dir <- local_folder()
+  merged_folder(dir)
+  runs <- read_results(dir, contract, "all")$runs
+  runs$params <- runs$work <- ""
+  expect_equal(nrow(group_intervals(runs, c("allocator", CELL_COLUMNS), "ns_per_op")), 2)
+  expect_equal(nrow(pick_slice(runs)), 1)
+  expect_equal(nrow(pair_rows(runs[1, ], runs[2, ], CELL_COLUMNS)), 0)
+})
