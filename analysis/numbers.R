@@ -9,5 +9,6 @@ run_script("Rscript analysis/numbers.R RESULTS OUT", 2, function(args) {
   claims <- read_claims(file.path(suite_root(), "paper"))
   registry <- complete_registry(read_registry(file.path(suite_root(), "allocators", "registry.ini")),
                                 all_launches(results)$allocator)
-  write_lines(macro_lines(all_numbers(results, read_fit(args[2]), claims, registry)), file.path(args[2], "numbers.tex"))
+  write_lines(macro_lines(all_numbers(results, read_fit(args[2]), claims, registry, read_ledger(args[2]))),
+              file.path(args[2], "numbers.tex"))
 })

@@ -36,8 +36,8 @@ done
 paper=$(cd "${2:-$root/paper}" && pwd)
 out=$paper/generated
 
-for part in fit figures tables numbers; do
-  Rscript "$here/$part.R" "$results" "$out"
+for part in fit claims figures tables numbers; do
+  Rscript "$here/$part.R" "$results" "$out" > "$dir/said"
 done
 cd "$paper"
 if ! latexmk -pdf -interaction=nonstopmode -halt-on-error -silent paper.tex > generated/latexmk.log 2>&1; then

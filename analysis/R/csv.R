@@ -32,9 +32,11 @@ write_fit <- function(fit, out) {
 }
 
 #' Read a CSV of an earlier script; refuses a missing file or column.
-read_csv <- function(file, columns) {
+#' @param text TRUE: every column as it stands there
+read_csv <- function(file, columns, text = FALSE) {
   if (!file.exists(file)) usage_error(file, ": not found; the analysis script that makes it was not run")
-  data <- utils::read.csv(file, na.strings = "", check.names = FALSE, encoding = "UTF-8")
+  data <- utils::read.csv(file, na.strings = "", check.names = FALSE, encoding = "UTF-8",
+                          colClasses = if (text) "character" else NA)
   missing <- setdiff(columns, names(data))
   if (length(missing) > 0) usage_error(file, ": missing columns: ", paste(missing, collapse = ", "))
   data

@@ -22,12 +22,22 @@ load_functions <- function(dir) {
   }
 }
 
+#' Make text sort, fold and transliterate alike everywhere: results copied to another machine give the same bytes.
+fixed_locale <- function() {
+  for (name in c("C.UTF-8", "C.utf8", "C")) {
+    set <- vapply(c("LC_COLLATE", "LC_CTYPE"), function(part) suppressWarnings(Sys.setlocale(part, name)), "")
+    if (all(nzchar(set))) break
+  }
+  Sys.setenv(TZ = "UTC", LANGUAGE = "en")
+}
+
 #' Run a script's body; print warnings as they come; exit 0 done, 2 wrong usage or bad input, 1 otherwise.
 #' @param usage the usage line
 #' @param n_args number of arguments the body takes
 #' @param body function(args)
 run_script <- function(usage, n_args, body) {
   options(warn = 1)
+  fixed_locale()
   args <- commandArgs(trailingOnly = TRUE)
   status <- tryCatch({
     if (length(args) != n_args) usage_error("usage: ", usage)

@@ -84,13 +84,9 @@ published_macros <- function(claims) {
     pubTotalMean = number_text(mean_total, 4), pubTotalTail = number_text((mean_total - tail) / 1e-3 * 1e-6))
 }
 
-#' The verdicts as words, and what they rest on.
-verdict_macros <- function(comparison) {
+#' What the verdicts on the published table rest on.
+sensitivity_macros <- function(comparison) {
   verdicts <- comparison$verdicts
-  part <- c(paper.ops = "Ops", paper.p999 = "Tail", paper.l3 = "Cache", paper.rss = "Rss")
-  words <- stats::setNames(verdicts$verdict, paste0("verdict", part[verdicts$claim]))
-  counts <- table(factor(verdicts$verdict, VERDICTS))
-  counts <- counts[counts > 0]
   changed <- verdicts$metric[verdicts$depends %in% TRUE]
   sensitivity <- if (comparison$several) {
     paste0("It was measured in ", length(unique(comparison$details$setting)), " settings",
@@ -103,7 +99,7 @@ verdict_macros <- function(comparison) {
   } else {
     paste0("The sensitivity to them was not measured in these data, so no verdict here is better than direction only.")
   }
-  c(words, verdictCounts = tex_escape(paste(counts, names(counts), collapse = ", ")), saySensitivity = sensitivity,
+  c(saySensitivity = sensitivity,
     sayConditions = if (comparison$several) "; the sensitivity above shows how much hangs on them" else "")
 }
 
@@ -126,9 +122,10 @@ model_macros <- function(fit) {
 }
 
 #' All macros, by name.
-all_numbers <- function(results, fit, claims, registry) {
+#' @param ledger of claims_ledger
+all_numbers <- function(results, fit, claims, registry, ledger = claims_ledger(results, claims)) {
   c(method_macros(), data_macros(results, claims), published_macros(claims),
-    verdict_macros(compare_published(results, claims)), model_macros(fit),
+    ledger_macros(ledger), sensitivity_macros(compare_published(results, claims)), model_macros(fit),
     finding_macros(results, fit, registry), anatomy_macros(results, claims, registry),
     coherence_macros(results, claims, registry), timed_macros(results, registry), quantum_macros(results, registry))
 }

@@ -109,23 +109,6 @@ empty_cell <- function(rows, column) {
   if (is.na(unmeasured_reason(rows, column))) "" else "not measured"
 }
 
-#' The verdict on each claim of the published table.
-table_verdicts <- function(comparison) {
-  verdicts <- comparison$verdicts
-  body <- lapply(seq_len(nrow(verdicts)), function(i) {
-    v <- verdicts[i, ]
-    c(tex_escape(v$metric), number_text(v$published),
-      if (is.finite(v$value)) paste(number_text(v$value), interval_tex(v)) else "", as.character(v$launches),
-      paste0("\\textbf{", v$verdict, "}"), tex_escape(v$note))
-  })
-  list(lines = tabular(paste0(wrapped(0.11), "rrr", wrapped(0.15), wrapped(0.36)),
-                       c("claim", "published", "ours", "n", "verdict", "condition or reason"), body,
-                       seq_len(nrow(verdicts) - 1)),
-       launches = verdicts$launches,
-       caption = if (all(verdicts$launches == 0)) "No paired launches."
-                 else paste0("Ours: ", launches_phrase(verdicts$launches, "paired launch", "paired launches"), "."))
-}
-
 #' The same ratios by live set (and lifetimes, touching): what the verdicts rest on.
 table_sensitivity <- function(comparison) {
   details <- comparison$details
@@ -447,9 +430,11 @@ table_machine <- function(results) {
 }
 
 #' Every table by name.
-all_tables <- function(results, fit, claims, registry) {
+#' @param ledger of claims_ledger
+all_tables <- function(results, fit, claims, registry, ledger = claims_ledger(results, claims)) {
   comparison <- compare_published(results, claims)
-  list(published = table_published(results, comparison, claims, registry), verdicts = table_verdicts(comparison),
+  list(published = table_published(results, comparison, claims, registry), verdicts = table_verdicts(ledger, claims),
+       ledger = table_ledger(ledger, claims), arithmetic = table_arithmetic(claims),
        sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
        fit = table_fit(fit, registry), terms = table_terms(fit, registry), model = table_model(fit, registry),
        remote = table_remote(results, registry), sharing = table_sharing(results, registry),
@@ -463,7 +448,9 @@ all_tables <- function(results, fit, claims, registry) {
 
 # What each table shows, the beginning of its caption.
 TABLE_TITLES <- c(published = "The published values and ours",
-                  verdicts = "Verdicts on the published ratios of mimalloc to jemalloc",
+                  verdicts = "Verdicts on the claims of the contention paper",
+                  ledger = "Verdicts on the claims of the other sources",
+                  arithmetic = "The sources' own numbers, checked against each other",
                   sensitivity = "The ratio of mimalloc to jemalloc by live set, lifetimes and touching",
                   latency = "Latency of one malloc in ns",
                   sharing = "Slow-down by false sharing and kernel",

@@ -1,0 +1,82 @@
+# What differs between rows of ours and the conditions under which a number was published (paper/conditions.csv).
+
+# With less CPU time each than this, more threads than CPUs hardly overlap: a thread is done within a few slices.
+OVERLAP_MS <- 50
+PUBLISHED_UNDER <- c("threads", "cycles", "sizes", "versions")
+
+#' The published conditions of a source as a named list.
+source_conditions <- function(claims, source) {
+  own <- claims$conditions[claims$conditions$source %in% source, ]
+  stats::setNames(as.list(own$value), own$key)
+}
+
+#' What differs between measured rows and the published conditions.
+#' @param rows ok rows of the cell that is compared
+#' @param wanted named list: threads, cycles, size_min, size_max, cpus, program, version.*
+#' @param reading "thread" (cycles per thread) or "total"
+#' @param under which of HYPOTHESIS_UNDER bind; more threads than CPUs, the simulated machine and another program always do
+#' @return character: one phrase a difference
+differing_conditions <- function(rows, wanted, reading = "thread", under = PUBLISHED_UNDER) {
+  out <- character()
+  add <- function(condition, text) if (isTRUE(condition)) out <<- c(out, text)
+  wanted_number <- function(key) if (is.null(wanted[[key]])) NA_real_ else as.numeric(wanted[[key]])
+  binds <- function(key) key %in% under
+  add(any(rows$oversubscribed %in% 1 | rows$threads > rows$cpus),
+      paste0("oversubscribed: ", plural(max(rows$threads), "thread"), " on ", plural(min(rows$cpus), "CPU")))
+  each_ms <- stats::median((rows$cpu_user_ns + rows$cpu_sys_ns) / rows$threads, na.rm = TRUE) / 1e6
+  add(any(rows$threads > rows$cpus) && is.finite(each_ms) && each_ms < OVERLAP_MS,
+      paste0("largely one thread after another: ", number_text(each_ms), " ms of CPU time each"))
+  add(binds("threads") && any(rows$threads != wanted_number("threads")),
+      paste0(paste(sort(unique(rows$threads)), collapse = ", "), if (all(rows$threads == 1)) " thread" else " threads",
+             " instead of ", wanted$threads))
+  cycles <- if (reading == "total") rows$ops_per_thread * rows$threads else rows$ops_per_thread
+  add(binds("cycles") && min(cycles) < 0.99 * wanted_number("cycles"),
+      paste0("reduced: ", count_text(min(cycles)), " cycles"))
+  add(binds("sizes") && any(rows$size_min != wanted_number("size_min") | rows$size_max != wanted_number("size_max")),
+      "other sizes")
+  add(binds("cpus") && any(rows$cpus != wanted_number("cpus")),
+      paste0(plural(min(rows$cpus), "CPU"), " instead of ", wanted$cpus))
+  add(any(is_simulated(rows)), "on the simulated machine")
+  if (binds("versions")) out <- c(out, differing_versions(rows, wanted))
+  add(!is.null(wanted$program), paste0("another program than ", wanted$program))
+  out
+}
+
+#' "mimalloc 2.0.9 instead of 2.1.2" for each allocator of rows with another version than the published one.
+differing_versions <- function(rows, wanted) {
+  unlist(lapply(sort(unique(rows$allocator)), function(allocator) {
+    version <- wanted[[paste0("version.", allocator)]]
+    have <- unique(stats::na.omit(rows$allocator_version[rows$allocator == allocator]))
+    if (length(have) == 0 || is.null(version) || all(version_agrees(have, version))) return(NULL)
+    other <- have[!version_agrees(have, version)]
+    paste0(allocator, " ", and_list(short_version(other)), " instead of ", version)
+  }))
+}
+
+#' TRUE where a version text starts with the wanted version ("5.3.0-0-g54eaed1d" with "5.3.0").
+version_agrees <- function(have, wanted) {
+  have == wanted | startsWith(have, paste0(wanted, "-")) | startsWith(have, paste0(wanted, "."))
+}
+
+#' A version without its build suffix.
+short_version <- function(version) sub("[-+_ ].*$", "", version)
+
+#' Why a metric is empty on rows that are ok; NA where it is measured or there are no ok rows.
+#' @param values of the metric
+unmeasured_reason <- function(rows, column, values = rows[[column]]) {
+  ok <- rows$status %in% "ok"
+  if (!any(ok) || any(is.finite(values[ok]))) return(NA_character_)
+  rows <- rows[ok, , drop = FALSE]
+  if (column %in% COUNTED_COLUMNS) {
+    reason <- counters_reason(rows)
+    return(if (is.na(reason)) "no cache counters" else shorten(reason, 120))
+  }
+  if (startsWith(column, "lat_")) {
+    samples <- max(c(0, rows$lat_samples), na.rm = TRUE)
+    return(paste0("too few latency samples a launch for this percentile (", count_text(samples), " at most)"))
+  }
+  "empty in every row"
+}
+
+# Metrics that only counters, of the hardware or of the simulated machine, can give.
+COUNTED_COLUMNS <- c("l3_miss_ratio", "l1_hit_ratio", "sim_false_sharing_per_op")
