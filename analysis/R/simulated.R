@@ -8,7 +8,7 @@ SIM_COUNTED <- c("sim_false_sharing", "sim_true_sharing", "sim_invalidations", "
 
 # Metrics of timed mode, from metrics.csv: 1/s, ns and a count.
 SIM_QUANTILES <- c(p50 = 0.5, p90 = 0.9, p99 = 0.99, p999 = 0.999, p9999 = 0.9999)
-SIM_TIMES <- c("sim_ops_per_s", "sim_lat_samples",
+SIM_TIMES <- c("sim_ops_per_s", "sim_lat_samples", "sim_lat_overhead_ns",
                as.vector(outer(c("sim_lat_malloc", "sim_lat_free"), c(names(SIM_QUANTILES), "max"),
                                function(call, part) paste0(call, "_", part, "_ns"))))
 

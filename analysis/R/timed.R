@@ -70,7 +70,11 @@ figure_timed <- function(results, registry) {
 }
 
 timed_caption <- function(rows, panels, launches) {
+  overhead <- stats::median(rows$sim_lat_overhead_ns, na.rm = TRUE)
   c(simulated_text(rows), "Each thread has a core; a second is a simulated one.",
+    if (length(panels) > 1 && is.finite(overhead)) {
+      sprintf("%s ns of a latency are what the call of an empty function takes.", number_text(overhead))
+    },
     if (length(panels) < 2) "No quantile of a malloc has samples enough."
     else if (!grepl("p99.9 ", panels[[2]]$title, fixed = TRUE)) "Too few calls for a deeper quantile.",
     sprintf("Medians%s over %s a point.", if (any(vapply(panels, `[[`, NA, "intervals"))) " and intervals" else "",

@@ -299,7 +299,7 @@ synthetic_times <- function(columns, reps) {
                                 synthetic_counts(i, threads), "timed", live_blocks = 100)
     ns <- (SYNTHETIC_TRUTH$base[i] + SYNTHETIC_TRUTH$residual[i] * (threads > 1)) * synthetic_noise(0.03)
     values <- c(sim_ops_per_s = threads * 1e9 / ns, sim_lat_malloc_p50_ns = ns / 2, sim_lat_malloc_p99_ns = 8 * ns,
-                sim_lat_malloc_p999_ns = 20 * ns, sim_lat_samples = 100000)
+                sim_lat_malloc_p999_ns = 20 * ns, sim_lat_samples = 100000, sim_lat_overhead_ns = 2)
     part$metrics <- c(part$metrics, sprintf("%s,%s,x,%.3f,", part$row$row_id, names(values), values))
     parts <- c(parts, list(part))
   }

@@ -129,7 +129,7 @@ test_that("simulated time is drawn from the metrics, with p99.9 where it is ther
   results <- read_rows(dir, parts$rows, "timed", metrics = parts$metrics)
   figure <- figure_timed(results, registry())
   expect_match(figure$files[["timed-labels-2.gp"]], "p99.9 of a malloc", all = FALSE)
-  expect_match(paste(figure$caption, collapse = " "), "n = 6 launches a point")
+  expect_match(paste(figure$caption, collapse = " "), "2.00 ns of a latency are .*n = 6 launches a point")
   first <- as.numeric(strsplit(figure$files[["timed.dat"]][1], " ")[[1]])
   expect_equal(first[2], 1e3 / SYNTHETIC_TRUTH$base[1], tolerance = 0.05)
   expect_match(timed_macros(results, registry())[["sayTimed"]],
