@@ -216,7 +216,8 @@ AK := $(B)/bin/ak
 comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
-PIPELINE := paper sensitivity contention fastpath fastpath-anatomy falseshare remote latency
+PIPELINE := paper sensitivity contention fastpath falseshare remote latency \
+            fastpath-anatomy coherence quantum slack timed
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
