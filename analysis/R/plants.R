@@ -1,0 +1,92 @@
+# Planted costs: each variant of tlfl breaks one thing, and has to show in that thing's term and in no other; tlfl itself in none.
+#
+# The unit of a decision is the launch. A difference of two allocators is of launches paired by repetition, so that both had the
+# same random numbers. "Absent" is no failure to see: the whole interval has to lie within a margin stated here.
+
+PLANTED_COLUMNS <- c("world", "allocator", "n", "term", "unit", "value", "low", "high", "launches", "method", "margin", "planted",
+                     "verdict")
+
+# What each variant plants, by term.
+PLANTS <- c("tlfl-locked" = "lock", "tlfl-packed" = "lines_false", "tlfl-remote" = "lines_node")
+
+# Terms that are looked at: cycles of the decomposition, and lines an op.
+PLANT_TERMS <- c(metadata = "cycle", lock = "cycle", lines_false = "1/op", lines_node = "1/op")
+
+# Margin of absence: of cycles this share of what the variant (tlfl: its own op) costs in all, of lines an absolute number an op.
+ABSENT_SHARE <- 0.10
+ABSENT_LINES <- 0.05
+
+#' Columns of the terms, of churn launches.
+plant_values <- function(rows) {
+  transform(rows, lines_false = ev_false, lines_node = ev_node)
+}
+
+#' One line: is a term there, absent, or open?
+#' @param x differences (variant less tlfl, launches paired), or tlfl's own values
+#' @param planted TRUE where the term is what was planted
+plant_line <- function(allocator, n, term, x, margin, planted) {
+  interval <- median_interval(x)
+  said <- if (is.na(interval$low)) "not judged: fewer than six launches"
+          else if (interval$low > margin) "present"
+          else if (interval$high < margin && interval$low > -margin) "absent"
+          else "open"
+  data.frame(world = "simulated", allocator = allocator, n = n, term = term, unit = PLANT_TERMS[[term]], value = interval$value,
+             low = interval$low, high = interval$high, launches = interval$launches, method = interval$method, margin = margin,
+             planted = planted, verdict = said)
+}
+
+#' All lines: each variant less tlfl, and tlfl itself.
+#' @param rows churn launches with the terms of launch_terms, of tlfl and its variants; several threads
+#' @param fast fastpath launches of one thread, for T_metadata
+plants_table <- function(rows, fast) {
+  rows <- plant_values(rows[rows$threads > 1, , drop = FALSE])
+  base <- rows[rows$allocator == "tlfl", , drop = FALSE]
+  if (nrow(base) == 0) return(NULL)
+  counts <- sort(unique(base$threads))
+  own <- do.call(rbind, lapply(counts, function(n) {
+    at <- base[base$threads == n, , drop = FALSE]
+    margin <- function(term) if (PLANT_TERMS[[term]] == "cycle") ABSENT_SHARE * stats::median(at$cycles) else ABSENT_LINES
+    do.call(rbind, lapply(setdiff(names(PLANT_TERMS), "metadata"), function(term) {
+      plant_line("tlfl", n, term, at[[term]], margin(term), FALSE)
+    }))
+  }))
+  rbind(own, do.call(rbind, lapply(intersect(names(PLANTS), rows$allocator), function(variant) {
+    do.call(rbind, lapply(counts, function(n) plant_differences(variant, n, rows, fast)))
+  })))
+}
+
+#' A variant's lines at n threads.
+plant_differences <- function(variant, n, rows, fast) {
+  at <- rows[rows$threads == n, , drop = FALSE]
+  pairs <- function(rows) {
+    a <- rows[rows$allocator == variant, , drop = FALSE]
+    b <- rows[rows$allocator == "tlfl", , drop = FALSE]
+    at <- pair_rows(a, b, c("threads", CELL_COLUMNS))
+    list(a = a[at$a, , drop = FALSE], b = b[at$b, , drop = FALSE])
+  }
+  whole <- pairs(at)
+  if (nrow(whole$a) == 0) return(NULL)
+  cycles <- ABSENT_SHARE * stats::median(whole$a$cycles)
+  do.call(rbind, lapply(names(PLANT_TERMS), function(term) {
+    margin <- if (PLANT_TERMS[[term]] == "cycle") cycles else ABSENT_LINES
+    if (term == "metadata") {
+      own <- pairs(fast)
+      difference <- own$a$cycles - own$b$cycles
+    } else {
+      difference <- whole$a[[term]] - whole$b[[term]]
+    }
+    plant_line(variant, n, term, difference, margin, PLANTS[[variant]] == term)
+  }))
+}
+
+#' From results: the sweep that was made for it, else whatever has tlfl and a variant.
+fit_plants <- function(results, cost) {
+  timed <- timed_launches(results)
+  rows <- timed[timed$kernel %in% c("churn", "fastpath") & allocator_family(timed$allocator) == "tlfl", , drop = FALSE]
+  rows <- rows[!rows$folder %in% rows$folder[param_number(rows, "planted") %in% 1:16], , drop = FALSE]
+  churn <- rows_of(rows, "churn", c("variants-sim", "model-sim"))
+  if (nrow(churn) == 0) return(NULL)
+  churn <- pick_slice(churn)
+  fast <- rows_of(rows[rows$threads == 1, , drop = FALSE], "fastpath", c("variants-sim", "fastpath-sim"))
+  plants_table(cbind(churn, launch_terms(churn, 0, cost)), fast)
+}
