@@ -31,8 +31,8 @@ TLFL_TESTS  := $(basename $(notdir $(sort $(wildcard tests/tlfl/*.c))))
 MISUSES     := $(basename $(notdir $(sort $(wildcard tests/misuse/*.c))))
 TLFL_SRC    := $(sort $(wildcard allocators/tlfl/*.c))
 -include allocators/tlfl/variants.mk
-# The stress, built as each variant whose inside is the plain one's.
-STRESSES    := $(patsubst %,stress-%,$(filter-out hardened,$(TLFL_VARIANTS)))
+# The stress, built as each variant whose inside is the plain one's, and that does more than read the clock.
+STRESSES    := $(patsubst %,stress-%,$(filter-out hardened %clocked,$(TLFL_VARIANTS)))
 
 # An optional backend is built only where its library is installed; `ak doctor` names what is missing.
 have = $(shell echo 'int main(void){return 0;}' | $(CC) -x c -include $(1) - $(2) -o /dev/null 2>/dev/null && echo yes)
@@ -284,6 +284,10 @@ help: ## every target, one line each
 format: ## clang-format over all C files
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
+.PHONY: schema
+schema: ## experiments/schema.json from schema.md (needs jq)
+	@jq -n -R -f experiments/schema.jq experiments/schema.md > $(B)/schema.json && cp $(B)/schema.json experiments/schema.json
+
 .PHONY: lint
 lint: ## clang-tidy, cppcheck, shellcheck, lintr, where installed
 	@tests/lint.sh
@@ -301,7 +305,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	$(if $(SIM_PLUGIN),install -m 755 $(SIM_PLUGIN) $(call quote,$(ROOT)/lib/alloc-kernels/))
 	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups/)
 	install -m 644 allocators/registry.ini $(call quote,$(ROOT)/share/alloc-kernels/)
-	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md $(call quote,$(ROOT)/share/alloc-kernels/experiments/)
+	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md experiments/schema.json $(call quote,$(ROOT)/share/alloc-kernels/experiments/)
 	install -m 644 $(wildcard experiments/presets/*.ini) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets/)
 	install -m 644 $(wildcard experiments/machines/*.ini) $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines/)
 

@@ -79,6 +79,8 @@ static const char *unit_ending(struct arena *a, const char *name, const char *un
 
 static bool is_taken(const struct export *x, const char *title)
 {
+    if (column_find(title) >= 0)
+        return true;
     for (size_t i = 0; i < x->launches.columns; i++)
         if (strcmp(x->launches.column[i], title) == 0)
             return true;
@@ -137,8 +139,11 @@ static bool wide_row(struct export *x, const char **value, struct fault *f)
             value[at] = arena_strdup(&texts, field[3]);
     }
     good = good && f->code == AK_DONE;
+    for (size_t i = 0; good && i < column_count; i++)
+        add_field(x, launches_field(&x->launches, (int)i));
     for (size_t i = 0; good && i < x->launches.columns; i++)
-        add_field(x, x->launches.runs.field[i]);
+        if (column_find(x->launches.column[i]) < 0)
+            add_field(x, x->launches.runs.field[i]);
     for (size_t i = 0; good && i < x->metrics_count; i++)
         add_field(x, value[i] ? value[i] : "");
     good = good && write_row(x, f);
@@ -151,8 +156,11 @@ static bool export_wide(struct export *x, struct fault *f)
     const char **value = arena_alloc(&x->arena, (x->metrics_count + 1) * sizeof *value);
     if (x->metrics_count)
         qsort(x->metric, x->metrics_count, sizeof *x->metric, by_title);
-    for (size_t i = 0; i < x->launches.columns; i++)
-        add_field(x, x->launches.column[i]);
+    for (size_t i = 0; i < column_count; i++)
+        add_field(x, columns[i].name);
+    for (size_t i = 0; i < x->launches.columns; i++) /* of a later ak */
+        if (column_find(x->launches.column[i]) < 0)
+            add_field(x, x->launches.column[i]);
     for (size_t i = 0; i < x->metrics_count; i++)
         add_field(x, x->metric[i].title);
     if (!write_row(x, f))
