@@ -261,7 +261,7 @@ for signal in INT TERM; do
   rm -rf cut
 done
 mkfifo held-up
-sleep 5 < held-up &
+sh -c 'exec 9< held-up; exec sleep 5' &
 holder=$!
 "$ak" export slow --tidy wide > held-up 2> err &
 pid=$!

@@ -14,7 +14,7 @@ refused() { # refused WHAT CODE PATTERN COMMAND...
 
 is "no arguments: exit 2" "$(code ak)" 2
 is "help: exit 0" "$(code ak help)" 0
-check "help names every command" sh -c 'for c in run list doctor verify; do grep -q "^  $c " "$1" || exit 1; done' sh "$dir/out"
+check "help names every command" sh -c 'for c in run list doctor verify export merge; do grep -q "^  $c " "$1" || exit 1; done' sh "$dir/out"
 is "run --help: exit 0" "$(code ak run --help)" 0
 check "run --help names --resume" grep -q -- --resume "$dir/out"
 is "--version: exit 0" "$(code ak --version)" 0
