@@ -415,7 +415,11 @@ TLFL_API void API(free_aligned_sized)(void *pointer, size_t align, size_t size)
 
 /* ---- exported: tlfl.h ---- */
 
-#if defined TLFL_LOCKED
+#if defined TLFL_LOCKED && defined TLFL_CLOCKED
+#define API_VARIANT "-locked-clocked"
+#elif defined TLFL_CLOCKED
+#define API_VARIANT "-clocked"
+#elif defined TLFL_LOCKED
 #define API_VARIANT "-locked"
 #elif defined TLFL_PACKED
 #define API_VARIANT "-packed"

@@ -3,7 +3,7 @@
 
 #ifdef TLFL_LOCKED
 
-#include "lock.h"
+#include "clocked.h"
 
 static struct lock guard;
 static TLFL_TLS unsigned guard_depth;
@@ -11,13 +11,13 @@ static TLFL_TLS unsigned guard_depth;
 void tlfl__guard_enter(void)
 {
     if (guard_depth++ == 0)
-        tlfl__lock_take(&guard);
+        clocked_take(&guard);
 }
 
 void tlfl__guard_leave(void)
 {
     if (--guard_depth == 0)
-        tlfl__lock_drop(&guard);
+        clocked_drop(&guard);
 }
 
 void tlfl__guard_reset(void)

@@ -40,6 +40,7 @@
 #ifndef TLFL_HEAP_H
 #define TLFL_HEAP_H
 
+#include "clocked.h"
 #include "shelf.h"
 
 struct bin {
@@ -96,6 +97,7 @@ struct heap {
     struct heap *later;         /* the list of all heaps */
     bool settled;               /* IDLE: nothing CURRENT, nothing on a shelf */
     struct packed_lanes *lanes; /* variant packed, else NULL; see packed.h */
+    struct clocked_book book;   /* variants clocked: of the thread that owns it; else nothing */
 
     /* Written by any thread, and so on lines of their own. */
     alignas(LINE_PAIR) struct block *_Atomic remote; /* freed by others; see remote.h */

@@ -1,6 +1,7 @@
 /* lock.c - see lock.h. */
 #include "lock.h"
 
+#include "clocked.h"
 #include "os.h"
 
 /* Hand-over through the kernel costs microseconds, critical sections here last tens to hundreds of
@@ -35,12 +36,14 @@ static TLFL_NOINLINE void lock_wait(struct lock *lock)
         tlfl__os_wait(&lock->word, 2);
 }
 
-void tlfl__lock_take(struct lock *lock)
+bool tlfl__lock_take(struct lock *lock)
 {
     uint32_t unheld = 0;
-    if (!atomic_compare_exchange_strong_explicit(&lock->word, &unheld, 1, memory_order_acquire,
-                                                 memory_order_relaxed))
-        lock_wait(lock);
+    if (TLFL_LIKELY(atomic_compare_exchange_strong_explicit(&lock->word, &unheld, 1, memory_order_acquire,
+                                                            memory_order_relaxed)))
+        return false;
+    lock_wait(lock);
+    return true;
 }
 
 void tlfl__lock_drop(struct lock *lock)
@@ -52,13 +55,13 @@ void tlfl__lock_drop(struct lock *lock)
 void tlfl__central_enter(void)
 {
     if (central_depth++ == 0)
-        tlfl__lock_take(&central);
+        clocked_take(&central);
 }
 
 void tlfl__central_leave(void)
 {
     if (--central_depth == 0)
-        tlfl__lock_drop(&central);
+        clocked_drop(&central);
 }
 
 bool tlfl__central_held(void)
@@ -69,5 +72,6 @@ bool tlfl__central_held(void)
 void tlfl__central_reset(void)
 {
     central_depth = 0;
+    clocked_reset();
     atomic_store_explicit(&central.word, 0, memory_order_release);
 }

@@ -18,7 +18,8 @@ struct lock {
     alignas(LINE_PAIR) _Atomic uint32_t word;
 };
 
-void tlfl__lock_take(struct lock *lock);
+/* True where it was held, and had to be waited for. */
+bool tlfl__lock_take(struct lock *lock);
 void tlfl__lock_drop(struct lock *lock);
 
 void tlfl__central_enter(void);

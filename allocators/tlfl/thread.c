@@ -372,6 +372,11 @@ uint32_t tlfl__thread_live(void)
     return all > idle ? all - idle : 1;
 }
 
+const struct heap *tlfl__thread_all(void)
+{
+    return threads.all;
+}
+
 size_t tlfl__thread_heaps(void)
 {
     return threads.heaps;

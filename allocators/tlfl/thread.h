@@ -65,6 +65,9 @@ bool tlfl__thread_trim(void);
 /* Number of live heaps, at least 1; about, without the lock. */
 uint32_t tlfl__thread_live(void);
 
+/* All heaps, through later. Under the central lock. */
+const struct heap *tlfl__thread_all(void);
+
 /* Number of heaps ever made. Under the central lock. */
 size_t tlfl__thread_heaps(void);
 

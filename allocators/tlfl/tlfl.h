@@ -7,6 +7,7 @@
 #define TLFL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +27,15 @@ const char *tlfl_version(void);
  *   "heaps"     number of heaps ever made (each serves one thread at a time)
  * Returns (size_t)-1 for any other name or NULL. Takes the central lock: not for a hot path. */
 size_t tlfl_stat(const char *name);
+
+/* The variants `clocked` and `locked-clocked` only: what the lock has come to, over all threads since the start. `takes`
+ * of it, those that found it held; of some, `clocked`, the time spent waiting and the time held (clocked.h); what so
+ * many readings of the clock take by themselves; and the clock now. Times are in its ticks. Exact while no other thread is
+ * inside; takes the central lock, and does not count that. */
+struct tlfl_lock_times {
+    uint64_t takes, contended, clocked, wait, hold, readings, reading, now;
+};
+void tlfl_lock_times(struct tlfl_lock_times *times);
 
 #ifdef __cplusplus
 }

@@ -6,10 +6,12 @@ TLFL_CFLAGS := -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interp
                -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc
 
 # One library build/lib/libtlfl-<variant>.so each: one thing changed, all else the same sources.
-TLFL_VARIANTS := hardened locked packed remote unchecked
+TLFL_VARIANTS := clocked hardened locked locked-clocked packed remote unchecked
+TLFL_FLAGS_clocked   := -DTLFL_CLOCKED
 # Its layer calls the family below by name: bound in the library, not through a PLT.
 TLFL_FLAGS_hardened  := -DTLFL_HARDENED -Wl,-Bsymbolic-functions
 TLFL_FLAGS_locked    := -DTLFL_LOCKED
+TLFL_FLAGS_locked-clocked := -DTLFL_LOCKED -DTLFL_CLOCKED
 TLFL_FLAGS_packed    := -DTLFL_PACKED
 TLFL_FLAGS_remote    := -DTLFL_REMOTE
 TLFL_FLAGS_unchecked := -DTLFL_UNCHECKED

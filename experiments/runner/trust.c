@@ -31,6 +31,7 @@ const struct trust_metric trust_metrics[] = {
     {"sim_upgrades", TRUST_LIMIT, TRUST_FULL, LOCK_LINES},
     {"sim_zeroed", TRUST_FULL, TRUST_FULL, ""},
     {"sim_stirred", TRUST_FULL, TRUST_FULL, ""},
+    {"lock_contended", TRUST_NONE, TRUST_FULL, NO_WAITING},
     {"sim_ops_per_s", TRUST_NONE, TRUST_FULL, NO_CLOCK},
     {"sim_lat_*", TRUST_NONE, TRUST_FULL, NO_CLOCK},
     {NULL, TRUST_NONE, TRUST_NONE, NULL},

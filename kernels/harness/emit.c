@@ -194,22 +194,34 @@ static void put_throughput(void)
         put_absent("steal_ratio", "0..1", "the pass was shorter than a clock tick of /proc/stat");
 }
 
-/* What the allocator's lock cost, by its own clock; nothing where it keeps none. */
+/* In ticks of the clock that the allocator reads. */
+static void put_lock_time(const char *name, double ticks, double ns_per_tick, const char *why)
+{
+    put_metric(name, "ns", why == NULL ? json_real(ticks * ns_per_tick) : json_null(), why);
+}
+
+/* What the allocator's lock came to in the throughput pass; nothing where it does not tell. Times are of some takes. */
 static void put_locks(void)
 {
     const struct lock_times *before = &launch.pass_before->locks_out, *after = &launch.pass_after->locks_in;
-    double ticks = (double)(launch.end.locks_in.now - launch.baseline.locks_in.now);
-    double ns_per_tick = ticks > 0 ? (double)(launch.end.locks_ns - launch.baseline.locks_ns) / ticks : 0;
-    const char *why = launch.simulated ? OF_THE_HOST : ticks > 0 ? NULL : "the clock that the allocator reads stands still";
+    const struct lock_times *first = &launch.baseline.locks_in, *last = &launch.end.locks_in;
+    uint64_t takes = after->takes - before->takes, clocked = after->clocked - before->clocked;
+    bool stands = last->now <= first->now;
 
     if (served.locks == NULL || launch.no_alloc)
         return;
-    put_metric("lock_takes", "count", json_integer((json_int_t)(after->takes - before->takes)), NULL);
+    const char *why = launch.simulated ? OF_THE_HOST
+                      : stands         ? "the clock that the allocator reads stands still"
+                      : clocked == 0   ? "no take of the lock was clocked"
+                                       : NULL;
+    double ns = stands ? 0 : (double)(launch.end.locks_ns - launch.baseline.locks_ns) / (double)(last->now - first->now);
+    double takes_each = clocked == 0 ? 0 : (double)takes / (double)clocked;
+    put_metric("lock_takes", "count", json_integer((json_int_t)takes), NULL);
     put_metric("lock_contended", "count", json_integer((json_int_t)(after->contended - before->contended)), NULL);
-    put_metric("lock_wait_ns", "ns",
-               why == NULL ? json_real((double)(after->wait - before->wait) * ns_per_tick) : json_null(), why);
-    put_metric("lock_hold_ns", "ns",
-               why == NULL ? json_real((double)(after->hold - before->hold) * ns_per_tick) : json_null(), why);
+    put_metric("lock_clocked", "count", json_integer((json_int_t)clocked), NULL);
+    put_lock_time("lock_wait_ns", (double)(after->wait - before->wait) * takes_each, ns, why);
+    put_lock_time("lock_hold_ns", (double)(after->hold - before->hold) * takes_each, ns, why);
+    put_lock_time("lock_clock_ns", (double)last->reading / (double)last->readings, ns, why);
 }
 
 static void put_counters(void)

@@ -14,9 +14,10 @@
 enum hist_call { HIST_MALLOC, HIST_FREE, HIST_TOUCH, HIST_PAIR, HIST_REALLOC, HIST_CALLS };
 extern const char *const hist_call_name[HIST_CALLS];
 
-/* What the lock inside of an allocator came to since the start, over all threads: takes, those that found it held, time
- * spent waiting and time held, in ticks of a clock that reads `now`. As in allocators/tlfl/tlfl.h. */
-struct lock_times { uint64_t takes, contended, wait, hold, now; };
+/* What the lock inside of an allocator came to since the start, over all threads: takes, those that found it held, and of
+ * the `clocked` ones the time spent waiting and held, in ticks of a clock that reads `now`; `readings` of that clock take
+ * `reading`. As in allocators/tlfl/tlfl.h. */
+struct lock_times { uint64_t takes, contended, clocked, wait, hold, readings, reading, now; };
 
 /* The allocator that serves the launch: what dlsym finds, or the stub under --no-alloc. */
 struct served {
