@@ -117,10 +117,9 @@ quantum_sentence <- function(results, registry, mode) {
   }
   of <- if (nrow(apart) > 0) apart else changes
   most <- of[which.max(abs(of$value)), ]
-  sprintf("%s: %s; the largest%s is that of the %s of %s in %s with %s, %s at %s %s instead of %s.", said,
+  sprintf("%s: %s%s; the largest is that of the %s of %s in %s with %s, %s at %s %s instead of %s.", said,
           plural(nrow(changes), "change"),
-          if (nrow(apart) > 0) sprintf(" of the %s that %s told from zero", count_text(nrow(apart)),
-                                       if (nrow(apart) == 1) "is" else "are") else "",
+          if (nrow(apart) > 0) sprintf(", %s of them told from zero", count_text(nrow(apart))) else "",
           most$text, allocator_name(registry, most$allocator), tex_escape(most$kernel), plural(most$threads, "thread"),
           change_cell(most), count_text(most$quantum), what$unit, count_text(QUANTUM_BASE[[mode]]))
 }

@@ -108,7 +108,7 @@ test_that("a change with the quantum is one of medians, and none is made where t
   expect_match(paste(table$caption, collapse = " "), "At 1,000, the default: .* Over n = 6 launches a line")
   expect_match(table_quantum(results, registry(), "timed")$reason, "no rows of the simulated machine in timed mode")
   expect_match(quantum_macros(results, registry())[["sayQuantum"]],
-               "16 changes; the largest of the [0-9]+ that are told from zero .*not measured here")
+               "16 changes, [0-9]+ of them told from zero; the largest is .*not measured here")
 })
 
 test_that("cells of one quantum are no answer to what it changes", {
