@@ -14,6 +14,7 @@
 
 #define SWEEP        "fastpath-anatomy"
 #define SIZE_DEFAULT "64"
+#define SIZE_LIMIT   "64M" /* QEMU maps and unmaps page by page: of a larger block 1000 times takes minutes */
 #define HEAP_DEFAULT "warm"
 #define OBJDUMP      "objdump"
 
@@ -62,6 +63,7 @@ static bool read_options(struct arena *a, int argc, char **argv, struct disasm_o
         {NULL, NULL, NULL},
     };
     struct words ops = {0};
+    uint64_t size, limit;
     int left;
     words_add(a, &ops, "malloc");
     words_add(a, &ops, "free");
@@ -74,6 +76,12 @@ static bool read_options(struct arena *a, int argc, char **argv, struct disasm_o
     o->size = o->size ? o->size : SIZE_DEFAULT;
     o->op = o->op ? o->op : ops.word[0];
     o->heap_state = o->heap_state ? o->heap_state : HEAP_DEFAULT;
+    if (text_uint(o->size, 1024, &size) && text_uint(SIZE_LIMIT, 1024, &limit) && size > limit)
+        return fault_set(f, AK_USAGE,
+                         "--size: %s, expected at most " SIZE_LIMIT
+                         ": QEMU takes minutes to map and unmap more; "
+                         "take " SIZE_LIMIT " for what a large block executes",
+                         o->size);
     return words_have(&ops, o->op) ||
            fault_set(f, AK_USAGE, "--op: '%s'%s", o->op, nearest_hint(a, o->op, &ops));
 }
@@ -300,7 +308,7 @@ AK_COMMAND(command_disasm, "disasm",
            "ALLOCATOR [--size N] [--op malloc|free] [--heap-state empty|one|warm] [--json] [--registry FILE]",
            "the machine code that a hot malloc or free executed, in the simulated machine",
            "  ALLOCATOR         a name of the registry, or NAME=LIBRARY for one of your own\n"
-           "  --size N          bytes of the block; default 64\n"
+           "  --size N          bytes of the block, at most " SIZE_LIMIT "; default " SIZE_DEFAULT "\n"
            "  --op OP           malloc (default) or free\n"
            "  --heap-state H    other live blocks of the size: empty (none), one, warm (300, default)\n"
            "  --json            as one JSON object\n"

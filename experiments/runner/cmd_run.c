@@ -11,10 +11,16 @@
 #include "results.h"
 #include "csv.h"
 #include "simulator.h"
+#include "simulator/quantum.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define TEXT_OF_(macro) #macro
+#define TEXT_OF(macro)  TEXT_OF_(macro)
+#define WEAVE_DEFAULT   TEXT_OF(WEAVE_QUANTUM)
+#define TIMED_DEFAULT   TEXT_OF(TIMED_QUANTUM)
 
 /* The command line. */
 struct run_options {
@@ -382,7 +388,8 @@ AK_COMMAND(
     "the\n"
     "                    smallest with a core for each of the sweep's threads\n"
     "  --sim-mode M      weave (default: fast; shared data) or timed (waiting takes simulated time)\n"
-    "  --sim-quantum N   accesses of a turn (weave; default 1000) or cycles of slack (timed; default 100)\n"
+    "  --sim-quantum N   accesses of a turn (weave; default " WEAVE_DEFAULT ") or cycles of slack (timed; "
+    "default " TIMED_DEFAULT ")\n"
     "  --timeout S       seconds that a launch may take\n"
     "  --registry FILE   further allocators, in the format of allocators/registry.ini\n"
     "  --resume          go on with the run in --out\n"

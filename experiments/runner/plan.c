@@ -1,5 +1,6 @@
 #include "plan.h"
 #include "csv.h"
+#include "simulator/quantum.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,10 +21,6 @@
 #define NEVER_FREES_LEAST     16                                 /* bytes of the smallest block */
 #define NEVER_FREES_SPACE_MAX (16.0 * 1024 * 1024 * 1024 * 1024) /* of the 128 TiB of a process */
 #define NEVER_FREES_PAGE      4096
-
-/* What a turn is where the sweep does not say: accesses (weave), cycles of slack (timed). */
-#define SIM_QUANTUM_WEAVE 1000
-#define SIM_QUANTUM_TIMED 100
 
 #define AXES_MAX  64
 #define SEED_MASK 0x7fffffffu /* seeds fit R's integers */
@@ -290,8 +287,7 @@ static bool machine_axis(struct expansion *x)
     if (!s)
         words_add(x->arena, &paths, path);
     for (size_t i = 0; i < asked.count; i++) {
-        const char *folder = s->file ? path_folder(x->arena, path_absolute(x->arena, s->file)) : ".";
-        path = simmachine_locate(x->arena, x->paths, folder, asked.word[i]);
+        path = simmachine_locate(x->arena, x->paths, setting_folder(x->arena, s), asked.word[i]);
         struct words known = simmachine_names(x->arena, x->paths);
         if (!path)
             return setting_fault(x->fault, s, "machine = '%s', neither a machine of the suite nor a file%s",
@@ -336,7 +332,7 @@ static bool mode_axis(struct expansion *x)
         if (!quantum)
             words_add(x->arena, &both,
                       arena_printf(x->arena, "%s %d", modes.word[m],
-                                   weave ? SIM_QUANTUM_WEAVE : SIM_QUANTUM_TIMED));
+                                   weave ? WEAVE_QUANTUM : TIMED_QUANTUM));
         for (size_t q = 0; q < quanta.count; q++)
             words_add(x->arena, &both, arena_printf(x->arena, "%s %s", modes.word[m], quanta.word[q]));
     }

@@ -474,6 +474,15 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
     json_decref(json);
 }
 
+/* Threads that wait for each other may take minutes in timed mode, and are no fault of the allocator then. */
+static const char *timeout_hint(struct arena *a, const struct block *b)
+{
+    bool waits = b->machine && b->threads != 1 && strcmp(block_option(b, "sim_mode"), "timed") == 0;
+    return waits ? arena_printf(a, "; timed mode may need more for %s threads: --timeout gives it",
+                                block_option(b, "threads"))
+                 : "";
+}
+
 void result_take(struct arena *a, struct result *r, const struct planned *p, const struct child_outcome *o,
                  uint64_t oom_events)
 {
@@ -492,8 +501,8 @@ void result_take(struct arena *a, struct result *r, const struct planned *p, con
                         sigabbrev_np(o->code) ? sigabbrev_np(o->code) : "?", strsignal(o->code), colon, last);
         return;
     case CHILD_TIMED_OUT:
-        result_fail(a, r, STATUS_TIMEOUT, "no result within %" PRIu64 " s%s%s", p->block->timeout_s, colon,
-                    last);
+        result_fail(a, r, STATUS_TIMEOUT, "no result within %" PRIu64 " s%s%s%s", p->block->timeout_s,
+                    timeout_hint(a, p->block), colon, last);
         return;
     case CHILD_OVERFLOW:
         result_fail(a, r, STATUS_ERROR, "printed more than a result can be; stopped");

@@ -184,6 +184,10 @@ struct simmachine *simmachine_read(struct arena *a, const char *path, struct fau
     char words[MACHINE_TEXT_MAX];
     machine_text(&r.machine, ',', words);
     const char *name = machine_name(a, path);
+    if (*name == '.') { /* also a folder's name, of the machine's ROOT */
+        fault_at(f, path, 0, "the name begins with '.', expected a letter or a digit first");
+        return NULL;
+    }
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c <= ' ' || strchr("\"',=", *c)) {
             fault_at(f, path, 0, "the name holds '%c', expected a name without blanks, quotes, ',' or '='",

@@ -1,12 +1,8 @@
 /*
  * simmachine.h - a machine to simulate: experiments/machines/NAME.ini, or a file of the user's own.
  *
- *   [machine]           what (one line), nodes, cores_per_node, mhz, line (64, which is all there is)
- *   [l1] [l2] [l3]      size (suffixes K, M), ways, latency in cycles; without [l2] there is none
- *   [cache] [memory]    local, remote: cycles of a load that another core's cache or memory serves, of the own node
- *                       or of another one; with one node no remote
- *
- * What the numbers mean, and which of them can be: kernels/simulator/machine.h.
+ * The format: docs/counters.md, "Machine files". What the numbers mean, and which of them can be:
+ * kernels/simulator/machine.h.
  */
 #ifndef AK_SIMMACHINE_H
 #define AK_SIMMACHINE_H

@@ -157,9 +157,9 @@ bool simulator_roots_make(struct arena *a, struct simulator *s, const struct pla
     }
     for (size_t i = 0; i < plan->machines; i++)
         if (!make_root(a, arena_printf(a, "%s/%s", s->roots, plan->machine[i]->name), plan->machine[i])) {
-            int error = errno;
+            fault_set(f, AK_ENVIRONMENT, "%s: %s", s->roots, strerror(errno));
             simulator_roots_remove(s, plan);
-            return fault_set(f, AK_ENVIRONMENT, "%s: %s", s->roots, strerror(error));
+            return false;
         }
     return true;
 }

@@ -1,5 +1,6 @@
 #include "sweep.h"
 #include "inifile.h"
+#include "simulator/quantum.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -35,9 +36,9 @@ static const struct sweep_key runner_keys[] = {
     {"mem_idle_ms", KEY_NUMBER, false, 0, 0, 3600000, NULL},
     {"settle_ms", KEY_NUMBER, false, 0, 0, 3600000, NULL},
     {"counters", KEY_WORD, false, 0, 0, 0, "auto|papi|likwid|perf|sim|none"},
-    {"machine", KEY_NAMES, true, 0, 0, 0, NULL},
+    {"machine", KEY_FILES, true, 0, 0, 0, NULL},
     {"sim_mode", KEY_WORD, true, 0, 0, 0, "weave|timed"},
-    {"sim_quantum", KEY_NUMBER, true, 1000, 1, 1000000, NULL},
+    {"sim_quantum", KEY_NUMBER, true, 1000, 1, QUANTUM_MAX, NULL},
 };
 #define RUNNER_KEYS (sizeof runner_keys / sizeof *runner_keys)
 
@@ -284,9 +285,21 @@ static bool check_value(struct arena *a, const struct setting *s, const struct s
         return true;
     case KEY_TEXT:
     case KEY_NAMES:
+    case KEY_FILES:
         break;
     }
     return true;
+}
+
+const char *setting_folder(struct arena *a, const struct setting *s)
+{
+    return s->file ? path_folder(a, path_absolute(a, s->file)) : ".";
+}
+
+static bool is_one_file(struct arena *a, const struct setting *s)
+{
+    return path_is_file(*s->value == '/' ? s->value
+                                         : arena_printf(a, "%s/%s", setting_folder(a, s), s->value));
 }
 
 bool setting_values(struct arena *a, const struct setting *s, const struct sweep_key *key,
@@ -294,7 +307,7 @@ bool setting_values(struct arena *a, const struct setting *s, const struct sweep
 {
     bool loose = s->level == LEVEL_COMMAND_LINE;
     *values = (struct words){0};
-    if (!key->list)
+    if (!key->list || (key->kind == KEY_FILES && is_one_file(a, s)))
         words_add(a, values, s->value);
     else
         *values = loose ? text_list_loose(a, s->value) : text_list(a, s->value);

@@ -45,7 +45,8 @@ struct sweep {
 };
 
 /* What a key admits: a runner's key or a kernel's parameter. */
-enum key_kind { KEY_TEXT, KEY_NAMES, KEY_NUMBER, KEY_WORD };
+/* KEY_FILES: names, or paths of files; what is the path of a file as a whole is no list. */
+enum key_kind { KEY_TEXT, KEY_NAMES, KEY_FILES, KEY_NUMBER, KEY_WORD };
 struct sweep_key {
     const char *name;
     enum key_kind kind;
@@ -78,6 +79,8 @@ struct words sweep_kernels(struct arena *, const struct sweep *);
 
 /* What holds for a kernel (NULL: for none in particular): the winning setting, or NULL. */
 const struct setting *sweep_get(const struct sweep *, const char *kernel, const char *key);
+/* The folder from which a setting's paths are taken: that of its file, or "." */
+const char *setting_folder(struct arena *, const struct setting *);
 /* The values of a setting, numbers in plain decimals. False with the place and what was expected. */
 bool setting_values(struct arena *, const struct setting *, const struct sweep_key *, struct words *,
                     struct fault *);

@@ -7,6 +7,7 @@
 
 #define CACHE_BYTES_MAX (UINT64_C(1) << 30)
 #define CACHE_WAYS_MAX  64
+#define LATENCY_MAX     1000000 /* cycles: no memory is as slow, and sums of a few stay far from 2^32 */
 
 /*
  * A laptop with an AMD Ryzen 7 5800H (Zen 3, 8 cores, 3.2 GHz base clock; geometry as in AMD's product data). Cycles
@@ -211,5 +212,12 @@ bool machine_check(const struct machine *machine, const char **key, char why[MAC
     };
     if (!order_check(sizes, sizeof sizes / sizeof sizes[0], "size", key, why))
         return false;
+    for (size_t i = 0; i < sizeof latencies / sizeof latencies[0]; i++)
+        if (latencies[i].value > LATENCY_MAX && latencies[i].value != UINT64_MAX) {
+            *key = latencies[i].key;
+            snprintf(why, MACHINE_WHY_MAX, "latency of %" PRIu64 ": expected at most %d", latencies[i].value,
+                     LATENCY_MAX);
+            return false;
+        }
     return order_check(latencies, sizeof latencies / sizeof latencies[0], "latency", key, why);
 }

@@ -18,12 +18,9 @@
 #include "latency.h"
 #include "pinned.h"
 #include "qemu_plugin.h"
+#include "quantum.h"
 #include "timed.h"
 #include "weave.h"
-
-#define WEAVE_QUANTUM 1000 /* accesses */
-#define TIMED_QUANTUM 200  /* cycles */
-#define QUANTUM_MAX   1000000
 
 __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 

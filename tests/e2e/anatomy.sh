@@ -27,6 +27,7 @@ refused "an unknown allocator" 2 "did you mean 'mimalloc'" "$ak" disasm mimaloc
 refused "an unknown op" 2 "did you mean 'free'" "$ak" disasm glibc --op fre
 refused "no size" 2 "whole number" "$ak" disasm glibc --size x
 refused "two sizes" 2 "expected one size" "$ak" disasm glibc --size 16,64
+refused "a size that QEMU cannot map in time" 2 "expected at most 64M" "$ak" disasm glibc --size 1G
 refused "an unknown heap state" 2 "one of empty, one, warm" "$ak" disasm glibc --heap-state cold
 refused "no qemu" 3 "apt install qemu-user" env PATH=/nonexistent "$ak" disasm glibc
 "$ak" list counters --json | jq -j '.[] | select(.name == "sim") | if .can then "" else .trouble end' > "$dir/trouble"

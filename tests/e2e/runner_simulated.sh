@@ -72,6 +72,18 @@ rm "$suite/build/lib/simulator.so"
 refused 3 "simulator.so is not built: run make" run sim.sweep --preset smoke
 : > "$suite/build/lib/simulator.so"
 
+mkdir "a, b"
+cp "$root/experiments/machines/laptop.ini" "a, b/own.ini"
+cp "$root/experiments/machines/laptop.ini" ..ini
+refused 2 "/..ini: the name begins with '.'" run sim.sweep --preset smoke --machine "$PWD/..ini"
+
+sed -n "/^    \[machine\]/,/^## /s/^    //p" "$root/docs/counters.md" > described.ini
+is "the machine that the manual describes can be: exit 0" "$(code ak run sim.sweep --preset smoke --machine described.ini --dry-run)" 0
+"$ak" run --help > help
+is "the quanta of the manual are those of the program" \
+  "$(sed -n "s/^| .--sim-quantum.*| \([0-9]*\) (weave), \([0-9]*\) (timed) |.*/\1 \2/p" "$root/docs/counters.md")" \
+  "$(sed -n "s/.*weave; default \([0-9]*\)).*timed; default \([0-9]*\)).*/\1 \2/p" help)"
+
 # ---- how a kernel is started ---------------------------------------------------------------------
 
 is "a simulated row: exit 0" "$(code ak run sim.sweep --preset smoke --machine epyc-4x16 --out one)" 0
@@ -108,6 +120,8 @@ is "128 threads: ok" "$(statuses many) $(column many/runs.csv cpus) $(column man
 is "more threads than any machine has: exit 0" "$(code ak run sim.sweep --preset smoke --threads 200 --out none)" 0
 check "skipped with the reason" grep -q "has 128 cores, and 200 threads are asked for" none/runs.csv
 
+is "a machine in a folder with a comma and a blank: exit 0" "$(code ak run sim.sweep --preset smoke --machine "a, b/own.ini" --out listed)" 0
+is "it is one" "$(statuses listed)" "ok 1"
 cp "$root/experiments/machines/laptop.ini" own.ini
 is "a machine of one's own: exit 0" "$(code ak run sim.sweep --preset smoke --machine own.ini --out own)" 0
 sed -i 's/^mhz .*/mhz = 1234/' own.ini

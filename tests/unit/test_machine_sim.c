@@ -150,6 +150,10 @@ static void what_can_be(void **state)
         {"memory_local=46", "memory_local"},
         {"nodes=2 cache_remote=63", "cache_remote"},
         {"nodes=2 memory_remote=319", "memory_remote"},
+        {"memory_local=1000000", NULL},
+        {"memory_local=1000001", "memory_local"},
+        {"l1=32768:8:4294967292 l2=524288:8:4294967293 l3=16777216:16:4294967294", "l1"},
+        {"nodes=2 memory_remote=4294967295", "memory_remote"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -2,6 +2,7 @@
 #include "result.h"
 #include "simmachine.h"
 #include "simulator/machine.h"
+#include "simulator/quantum.h"
 #include "test_runner_fixture.h"
 #include "trust.h"
 
@@ -53,6 +54,8 @@ static void bad_machines(void **state)
         {"two", "32K", FAR, ":3:", "nodes = 'two', expected a whole number"},
         {"2", "32", FAR, ":6:", "l1"},
         {"2", "32K", NEAR, ":18:", "no 'remote' in [cache]"},
+        {"2", "32K", "[cache]\nlocal = 50\nremote = 100\n[memory]\nlocal = 200\nremote = 4294967295\n",
+         ":23:", "memory_remote: latency of 4294967295: expected at most 1000000"},
         {"2", "32K", FAR "[tlb]\nsize = 1\n", ":24:", "section [tlb]"},
         {"2", "32K", FAR "wayz = 1\n", ":24:", "'wayz' in [memory]"},
         {"2", "32K", "[cache]\nlocal = 10\nremote = 100\n[memory]\nlocal = 200\nremote = 300\n",
@@ -70,6 +73,9 @@ static void bad_machines(void **state)
     assert_null(simmachine_read(&x->arena, path, &x->fault));
     assert_has(x->fault.text, "line.ini:2: line = 128, expected 64");
     assert_null(simmachine_read(&x->arena, machine(x, "a b", "2", "32K", FAR), &(struct fault){0}));
+    x->fault = (struct fault){0};
+    assert_null(simmachine_read(&x->arena, machine(x, ".", "2", "32K", FAR), &x->fault));
+    assert_has(x->fault.text, "..ini: the name begins with '.'");
 }
 
 /* The source tree that this test was built in. */
@@ -149,7 +155,7 @@ static void cells(void **state)
     assert_true(fixture_plan(x, SWEEP "machine = near.ini\nsim_mode = timed\n", "smoke", &s,
                              &p)); /* beside the sweep */
     assert_string_equal(block_option(p.block, "machine"), "near");
-    assert_string_equal(block_option(p.block, "sim_quantum"), "100");
+    assert_string_equal(block_option(p.block, "sim_quantum"), arena_printf(&x->arena, "%d", TIMED_QUANTUM));
     struct words argv = {0};
     block_arguments(&x->arena, p.block, &argv);
     assert_true(words_have(&argv, "--counters"));
@@ -188,12 +194,12 @@ static void makers_of_threads(void **state)
     ", \"reason\": null}, {\"name\": \"sim_lat_malloc_p50_ns\", \"unit\": \"ns\", \"value\": 12.5, "           \
     "\"reason\": null}]}"
 
-static void take(struct fixture *x, const char *mode, const char *out, struct result *r)
+static void take_end(struct fixture *x, enum child_end end, const char *mode, const char *out, struct result *r)
 {
     static const struct run_facts facts = {"run-1", "test", "machine", 1};
     static struct plan p; /* the result points into it */
     struct sweep s;
-    struct child_outcome o = {.end = CHILD_EXITED};
+    struct child_outcome o = {.end = end};
     use_shipped(x);
     assert_true(fixture_plan(x, arena_printf(&x->arena, SWEEP "threads = 2\nsim_mode = %s\n", mode), "smoke",
                              &s, &p));
@@ -207,6 +213,11 @@ static void take(struct fixture *x, const char *mode, const char *out, struct re
     result_take(&x->arena, r, &p.row[0], &o, 0);
     result_simulated(&x->arena, r, 2);
     child_outcome_free(&o);
+}
+
+static void take(struct fixture *x, const char *mode, const char *out, struct result *r)
+{
+    take_end(x, CHILD_EXITED, mode, out, r);
 }
 
 static const char *value(const struct result *r, const char *column)
@@ -227,7 +238,7 @@ static void rows(void **state)
     assert_string_equal(value(&r, "cycles"), "500");
     assert_string_equal(value(&r, "sim_cycles_per_op"), "25.000");
     assert_string_equal(value(&r, "sim_mode"), "timed");
-    assert_string_equal(value(&r, "sim_quantum"), "100");
+    assert_string_equal(value(&r, "sim_quantum"), arena_printf(&x->arena, "%d", TIMED_QUANTUM));
     assert_string_equal(value(&r, "sim_retries"), "2");
     assert_string_equal(r.detail, "");
     assert_has(r.side[SIDE_METRICS].data, ",param.machine,,small,\n");
@@ -253,6 +264,21 @@ static void rows(void **state)
     assert_has(r.detail, "answered for cpus '4', planned was '2'");
     assert_string_equal(value(&r, "sim_mode"), "weave");
     assert_string_equal(value(&r, "sim_retries"), "2");
+    result_free(&r);
+}
+
+/* Only where threads wait for each other in simulated time a longer time may be all that it needs. */
+static void timeouts(void **state)
+{
+    struct fixture *x = *state;
+    struct result r;
+    take_end(x, CHILD_TIMED_OUT, "timed", "", &r);
+    assert_int_equal(r.status, STATUS_TIMEOUT);
+    assert_has(r.detail, " s; timed mode may need more for 2 threads: --timeout gives it");
+    result_free(&r);
+    take_end(x, CHILD_TIMED_OUT, "weave", "", &r);
+    assert_int_equal(r.status, STATUS_TIMEOUT);
+    assert_null(strstr(r.detail, "--timeout"));
     result_free(&r);
 }
 
@@ -287,6 +313,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(cells, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(makers_of_threads, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(rows, fixture_open, fixture_close),
+        cmocka_unit_test_setup_teardown(timeouts, fixture_open, fixture_close),
         cmocka_unit_test(trust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
