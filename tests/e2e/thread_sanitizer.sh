@@ -58,6 +58,12 @@ kernels/thread_churn --threads 3 --ops 30 --variant leave
 kernels/realloc_grow --threads 3 --ops 2000
 kernels/large --threads 3 --ops 60 --variant batch
 kernels/fragment --threads 3 --ops 6000 --blocks 500
+kernels/churn --threads 3 --ops 2000 --planted 2 --counters none
+kernels/lock_hold --threads 3 --ops 500 --variant spin --counters none
+kernels/lock_hold --threads 3 --ops 500 --variant ticket --counters none
+kernels/lock_hold --threads 3 --ops 500 --variant mcs --counters none
+kernels/lock_hold --threads 3 --ops 500 --variant mutex --counters none
+kernels/lock_hold --threads 3 --ops 500 --variant parking --counters none
 LIST
 echo "1..$count"
 exit $failed
