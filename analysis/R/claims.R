@@ -90,7 +90,7 @@ hypothesis_cells <- function(rows, h) {
   key <- cell_key(rows, by)
   told <- any(grepl("in total$", rows$work))
   most <- max(rows$ops_per_thread)
-  cells <- lapply(unique(key), function(one) {
+  cells <- lapply(sort(unique(key), method = "radix"), function(one) {
     cell <- rows[key == one, , drop = FALSE]
     total <- grepl("in total$", cell$work[1]) || (!told && isTRUE(cell$ops_per_thread[1] < most) && cell$threads[1] > 1)
     list(rows = cell, reading = if (total) "total" else "thread", setting = setting_text(cell[1, ], rows))
@@ -161,8 +161,8 @@ cell_interval <- function(results, h, rows) {
          decision = claim_ratio(results, rows, "wall_ns", pair))
 }
 
-#' Counts of the simulated machine are no samples: below an interval's number of launches their range decides, and is not
-#' printed as an interval.
+#' Counts of the simulated machine are no samples of a clock: below an interval's number of launches their range decides, and
+#' is not printed as an interval.
 counted_range <- function(interval, rows, values) {
   values <- values[is.finite(values)]
   if (!is.na(interval$low) || length(values) == 0 || !all(is_simulated(rows))) return(interval)
@@ -175,7 +175,7 @@ counted_range <- function(interval, rows, values) {
 #' A rule's verdict for a cell.
 cell_verdict <- function(results, h, rows, interval, claims, conditions, reason, word) {
   values <- metric_values(results, rows, h$metric)
-  published <- published_effect(claims, h)
+  published <- if (h$kind %in% PAIRED_KINDS) published_effect(claims, h)
   limit <- published_limit(claims, h)
   room <- if (h$kind == "bound") h$margin / metric_scale(h$metric) * c(least = -1, most = 1)[[h$direction]] else 0
   switch(h$kind,
@@ -183,7 +183,7 @@ cell_verdict <- function(results, h, rows, interval, claims, conditions, reason,
          difference = verdict_ratio(published, interval, conditions, reason, word, neutral = 0),
          order = verdict_order(h$direction, interval, conditions, reason, word),
          equivalence = , linear = verdict_equivalence(h$margin, interval, conditions, reason, word),
-         bound = verdict_bound(limit + room, h$direction, counted_range(interval, rows, values), conditions, reason, word),
+         bound = verdict_bound(limit + room, h$direction, interval, conditions, reason, word),
          count = verdict_count(limit, values, conditions, reason, word),
          decision = verdict_decision(limit, stats::median(values[rows$allocator == hypothesis_allocators(h)[2]], na.rm = TRUE),
                                      interval, conditions, reason, word))
@@ -215,12 +215,14 @@ judge_cell <- function(results, h, cell, claims) {
   word <- if (startsWith(h$metric, "lat_")) "not yet measured" else "not testable here"
   if (!is.na(reason) && h$metric %in% COUNTED_COLUMNS) reason <- paste0(reason, "; it takes ", COUNTED_TAKES)
   if (nrow(rows) == 0) reason <- NA
-  verdict <- cell_verdict(results, h, rows, interval, claims, conditions, reason, word)
+  values <- metric_values(results, rows, h$metric)
+  counted <- if (h$kind %in% c("bound", "count")) counted_range(interval, rows, values) else interval
+  verdict <- cell_verdict(results, h, rows, counted, claims, conditions, reason, word)
   scale <- if (h$kind %in% c("difference", "order", "bound", "count")) metric_scale(h$metric) else 1
   data.frame(claim = h$claim, reading = cell$reading, setting = cell$setting,
              published = published_printed(claims, h), value = interval$value * scale, low = interval$low * scale,
              high = interval$high * scale, launches = interval$launches,
-             method = if (h$kind == "count" && interval$launches > 0) "every count" else interval$method,
+             method = counted$method,
              verdict = verdict$verdict, note = verdict$note, conditions = paste(conditions, collapse = "; "))
 }
 

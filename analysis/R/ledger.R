@@ -24,7 +24,7 @@ missing_reasons <- function(ledger) {
 # ---- the terminal ----
 
 TERMINAL_WIDTH <- c(least = 80L, most = 120L)
-LEDGER_ID_WIDTH <- 20L
+LEDGER_ID_WIDTH <- 21L
 LEDGER_VERDICT_WIDTH <- 22L
 
 #' The width to print at: what the terminal says (COLUMNS), within bounds.
@@ -39,7 +39,7 @@ ledger_text <- function(ledger, width = terminal_width()) {
     if (!nzchar(text)) character() else strwrap(text, width, indent = indent, exdent = indent)
   }
   head <- sprintf("%-*s%-*s%s", LEDGER_ID_WIDTH, "claim", LEDGER_VERDICT_WIDTH, "verdict",
-                  "as published, and ours with interval and launches")
+                  "published, and ours with its interval")
   lines <- c(head, strrep("-", width))
   for (source in unique(ledger$source)) {
     lines <- c(lines, source)

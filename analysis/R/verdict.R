@@ -18,6 +18,8 @@ VERDICTS <- c("reproduced", "direction only", "not reproduced", "contradicted by
 VERDICT_STRENGTH <- c("reproduced" = 1, "direction only" = 2, "not reproduced" = 3, "not testable here" = 4,
                       "not yet measured" = 5)
 
+ROUNDING <- 1e-9 # of a published effect, which is computed from decimals
+
 answer <- function(verdict, note = "") list(verdict = verdict, note = note)
 
 #' Join the phrases of a note.
@@ -62,7 +64,7 @@ verdict_ratio <- function(published, interval, conditions = character(), unmeasu
   if ((interval$value > neutral) != (published > neutral)) {
     return(answer("not reproduced", note_text("the opposite direction", conditions)))
   }
-  if (interval$low <= published && published <= interval$high) return(met(conditions, "size agrees"))
+  if (interval$low <= published + ROUNDING && published - ROUNDING <= interval$high) return(met(conditions, "size agrees"))
   answer("direction only", note_text("another size", conditions))
 }
 
