@@ -13,11 +13,23 @@ mkdir -p "$dir/root/sys/devices/system/node" "$dir/root/sys/devices/system/cpu"
 echo 0-3 > "$dir/root/sys/devices/system/node/has_memory"
 echo 0-63 | tee "$dir/root/sys/devices/system/cpu/possible" > "$dir/root/sys/devices/system/cpu/online"
 
+# What the program is told of itself (its own path, the preloaded one) is the same wherever this folder lies: its stack begins
+# with it, and a layout of the stack is a small difference in the counts.
+ln -s "$build" "$dir/b"
+
 # in_machine WORDS COMMAND...: nothing of this process's environment, and the same addresses in every run. The command may
 # begin with options of QEMU. $measure, if set, is a program that runs it all.
 in_machine() {
   words=$1
   shift
-  ${measure:+"$measure"} timeout -s KILL 300 setarch -R env -i "$(command -v qemu-x86_64)" -L "$dir/root" -seed 1 -plugin "$plugin,$words" \
-    -E HWLOC_SYNTHETIC="$shape" -E HWLOC_THISSYSTEM=1 "$@"
+  for word; do
+    shift
+    case $word in *"$build"/*) word=${word%%"$build"/*}b/${word#*"$build"/} ;; esac
+    set -- "$@" "$word"
+  done
+  (
+    cd "$dir" || exit 3
+    ${measure:+"$measure"} timeout -s KILL 300 setarch -R env -i "$(command -v qemu-x86_64)" -L "$dir/root" -seed 1 \
+      -plugin "$plugin,$words" -E HWLOC_SYNTHETIC="$shape" -E HWLOC_THISSYSTEM=1 "$@"
+  )
 }

@@ -4,9 +4,13 @@
 #include "clocked.h"
 #include "os.h"
 
-/* Hand-over through the kernel costs microseconds, critical sections here last tens to hundreds of
- * nanoseconds: a short spin pays off while the holder runs, and is over soon when it does not. */
-#define LOCK_SPINS 100
+/* Hand-over through the kernel costs microseconds, critical sections here last tens to hundreds of nanoseconds: a spin pays off
+ * while the holder runs. It ends after so many pauses (40 to 90 us), about what sleeping and being woken costs everybody. */
+#define LOCK_SPINS 2000
+
+/* Between two looks at the lock a thread pauses twice as often as before, up to so many times. All who see it free at once take
+ * its line from the holder of the next moment, so that each hand-over costs more the more wait; those who look seldom do not. */
+#define LOCK_BACKOFF 256
 
 static struct lock central;
 
@@ -24,13 +28,16 @@ static void lock_pause(void)
 
 static TLFL_NOINLINE void lock_wait(struct lock *lock)
 {
-    for (int i = 0; i < LOCK_SPINS; i++) {
+    unsigned wait = 1;
+    for (int i = 0; i < LOCK_SPINS; i += wait) {
         uint32_t unheld = 0;
         if (atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
             atomic_compare_exchange_weak_explicit(&lock->word, &unheld, 1, memory_order_acquire,
                                                   memory_order_relaxed))
             return;
-        lock_pause();
+        wait = wait < LOCK_BACKOFF ? 2 * wait : wait;
+        for (unsigned pauses = 0; pauses < wait; pauses++)
+            lock_pause();
     }
     while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
         tlfl__os_wait(&lock->word, 2);

@@ -5,7 +5,7 @@
 #define AK_SIM_QUANTUM_H
 
 #define WEAVE_QUANTUM 1000 /* accesses */
-#define TIMED_QUANTUM 100  /* cycles by which a core may run ahead */
+#define TIMED_QUANTUM 50   /* cycles by which a core may run ahead */
 #define QUANTUM_MAX   1000000
 
 #endif

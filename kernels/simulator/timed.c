@@ -3,7 +3,8 @@
 
 #include "latency.h"
 
-/* Cycles of a PAUSE: 140 since Skylake, 40 and more on Zen (A. Fog, Instruction tables; Intel Optimization Manual). */
+/* Cycles of a PAUSE: 140 since Skylake, 40 and more on Zen (A. Fog, Instruction tables; Intel Optimization Manual). From half of it
+ * to one and a half, by the seed: see timed_jitter. */
 #define PAUSE_CYCLES 100
 
 /* A futex call that sleeps or wakes, in the kernel: about a microsecond each on the machines of the presets. */
@@ -58,7 +59,8 @@ void timed_turn_over(unsigned thread)
 
 static void timed_idle(unsigned thread)
 {
-    timed_thread[thread].clock += PAUSE_CYCLES;
+    struct timed_thread *t = &timed_thread[thread];
+    t->clock += PAUSE_CYCLES / 2 + timed_draw(t) % (PAUSE_CYCLES + 1);
     timed_turn_over(thread);
 }
 
@@ -66,7 +68,8 @@ static void timed_idle(unsigned thread)
 
 static void timed_born_at(unsigned thread, unsigned core, uint64_t clock)
 {
-    timed_thread[thread] = (struct timed_thread){.core = core, .clock = clock};
+    timed_thread[thread] = (struct timed_thread){
+        .core = core, .clock = clock, .random = ((timed_setting.seed + 1) * 0x9e3779b97f4a7c15 + thread) | 1};
     turns_add(thread, clock);
 }
 

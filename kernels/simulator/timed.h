@@ -30,6 +30,7 @@ struct timed_thread {
     uint64_t started;              /* the region */
     uint64_t cycles, instructions; /* of all regions */
     uint64_t first, last;          /* clock at which the first region began, and the last one ended */
+    uint64_t random;               /* of the seed and the thread */
 };
 
 /* When a line was last stored to; a line that comes to the same place overwrites it. */
@@ -45,9 +46,26 @@ extern struct mode_setting timed_setting;
 /* Lets those run that are before the thread; returns at its next turn. */
 void timed_turn_over(unsigned thread);
 
+/* A random number, by the seed: xorshift. */
+static inline uint64_t timed_draw(struct timed_thread *t)
+{
+    t->random ^= t->random << 13;
+    t->random ^= t->random >> 7;
+    t->random ^= t->random << 17;
+    return t->random;
+}
+
 static inline uint64_t timed_clock(const struct timed_thread *t)
 {
     return t->clock + (*timed_setting.instructions - t->counted);
+}
+
+/* Up to a sixteenth of the latency more or less, by the seed. Without it threads that wait for one another run in step, and
+ * who gets a lock hangs on a cycle more or less anywhere. */
+static inline int32_t timed_jitter(struct timed_thread *t, uint32_t latency)
+{
+    uint32_t most = latency / 16;
+    return (int32_t)(timed_draw(t) % (2 * most + 1)) - (int32_t)most;
 }
 
 static inline void timed_not_before(struct timed_thread *t, uint64_t clock)
@@ -67,8 +85,11 @@ static inline void timed_access(unsigned thread, enum model_kind kind, unsigned 
 {
     struct timed_thread *t = &timed_thread[thread];
     uint32_t latency = model_access(timed_setting.model, t->core, address, 1u << shift, kind);
-    t->clock += latency - timed_setting.machine.l1.latency;
     bool met = latency >= timed_setting.machine.cache_local; /* a hit of the L3 costs less */
+    if (latency > timed_setting.machine.l1.latency) {
+        latency += timed_jitter(t, latency);
+        t->clock += latency - timed_setting.machine.l1.latency;
+    }
     uint64_t line = address / MACHINE_LINE;
     struct timed_stamp *stamp = &timed_stamp[line % TIMED_STAMPS];
     if (latency > timed_setting.machine.l1.latency && stamp->line == line)

@@ -29,7 +29,7 @@ is "too few samples for a quantile" "$(metric sim_lat_malloc_p999_ns) $(reason s
 # ---- ops a second: the clock's rate, shared by the cycles of an op --------------------------------
 
 for threads in 1 4; do
-  kernel tlfl "$words" fastpath --size-min 64 --ops 2000 --threads $threads --passes throughput
+  kernel glibc "$words" fastpath --size-min 64 --ops 2000 --threads $threads --passes throughput
   near "$threads threads: ops a second, by the cycles of an op" "$(metric sim_ops_per_s)" \
     "$(column sim_cycles_per_op | awk -v mhz=$mhz -v threads=$threads '{ print threads * mhz * 1e6 / $1 }')" 5
   is "$threads threads: no latencies without the pass" "$(reason sim_lat_malloc_p50_ns)" "the latency pass was not asked for"
@@ -38,7 +38,7 @@ done
 # ---- one lock: who waits shows in the tail ---------------------------------------------------------
 
 before=
-for threads in 1 4 8; do
+for threads in 1 8 16; do
   kernel tlfl-locked "$words" fastpath --size-min 64 --lat-ops $((10400 / threads)) --ops 100 --threads $threads --passes latency
   tail=$(cycles sim_lat_malloc_p99_ns)
   [ -z "$before" ] || above "tlfl-locked, $threads threads: p99 of malloc in cycles, more than with fewer" "$tail" $((before + 1))
