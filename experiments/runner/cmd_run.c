@@ -1,5 +1,6 @@
 /* ak run: expand a sweep and run what is not done of it. */
 #include "admit.h"
+#include "cells.h"
 #include "child.h"
 #include "command.h"
 #include "execute.h"
@@ -25,7 +26,7 @@
 /* The command line. */
 struct run_options {
     const char *sweep, *preset, *out, *allocators, *threads, *reps, *seed, *counters, *timeout, *registry;
-    const char *machine, *sim_mode, *sim_quantum;
+    const char *machine, *sim_mode, *sim_quantum, *ci_width, *max_reps;
     bool resume, dry_run;
 };
 
@@ -37,6 +38,8 @@ static bool read_options(struct arena *a, int argc, char **argv, struct run_opti
         {"--allocators", &o->allocators, NULL},
         {"--threads", &o->threads, NULL},
         {"--reps", &o->reps, NULL},
+        {"--ci-width", &o->ci_width, NULL},
+        {"--max-reps", &o->max_reps, NULL},
         {"--seed", &o->seed, NULL},
         {"--counters", &o->counters, NULL},
         {"--machine", &o->machine, NULL},
@@ -105,10 +108,11 @@ static bool make_plan(struct suite *s, struct run_options *o, struct sweep *swee
         !registry_check(&s->arena, &s->registry, &s->kernels.names, f) ||
         (o->allocators && !name_allocators(s, o->allocators, &allocators, f)))
         return false;
-    const char *const keys[] = {"allocators", "threads", "reps",     "seed",       "counters",
-                                "timeout",    "machine", "sim_mode", "sim_quantum"};
-    const char *const values[] = {allocators, o->threads, o->reps,     o->seed,       o->counters,
-                                  o->timeout, o->machine, o->sim_mode, o->sim_quantum};
+    const char *const keys[] = {"allocators", "threads",  "reps",        "seed",     "counters", "timeout",
+                                "machine",    "sim_mode", "sim_quantum", "ci_width", "max_reps"};
+    const char *const values[] = {allocators,     o->threads,  o->reps,    o->seed,
+                                  o->counters,    o->timeout,  o->machine, o->sim_mode,
+                                  o->sim_quantum, o->ci_width, o->max_reps};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (values[i])
             sweep_override(&s->arena, sweep, keys[i], values[i]);
@@ -219,11 +223,12 @@ static void print_plan(struct suite *s, const struct plan *plan)
     }
     print_command(s, plan);
     double estimate = plan_estimate_s(plan, 0); /* no launch takes longer than its timeout */
-    printf("%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
+    printf("%s%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
            " repetitions: roughly %s, "
            "by the timeouts at most %s\n",
-           plan->rows, skipped, plan->sweep->preset, plan->seed, plan->reps,
-           duration_text(estimate < longest ? estimate : longest, rough), duration_text(longest, most));
+           plan->stopping.width > 0 ? "at most " : "", plan->rows, skipped, plan->sweep->preset, plan->seed,
+           plan->reps, duration_text(estimate < longest ? estimate : longest, rough),
+           duration_text(longest, most));
 }
 
 /* Take the folder: a new run, or the rest of an old one. *meta is the caller's. */
@@ -295,6 +300,7 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
     struct results results;
     struct tally tally = {0};
     struct simulator simulator = {0};
+    struct cells cells = {0};
     json_t *meta = NULL;
     char *now = time_stamp(&s->arena), *to = now;
     for (const char *from = now; *from; from++) /* 20260131T120000Z */
@@ -312,10 +318,12 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
     if (good) {
         struct run_facts facts = {meta_text(meta, "run_id"), plan->sweep->name, meta_text(meta, "machine_id"),
                                   machine_cpus()};
-        printf("%s, preset %s, seed %" PRIu64 ": %zu launches, %zu of them done; results in %s\n",
-               plan->sweep->name, plan->sweep->preset, plan->seed, plan->rows, results.done_count, folder);
+        printf("%s, preset %s, seed %" PRIu64 ": %s%zu launches, %zu of them done; results in %s\n",
+               plan->sweep->name, plan->sweep->preset, plan->seed, plan->stopping.width > 0 ? "at most " : "",
+               plan->rows, results.done_count, folder);
         fflush(stdout);
-        good = execute_plan(&s->paths, &simulator, plan, &facts, &results, &tally, f);
+        good = cells_open(&s->arena, &cells, plan, folder, f) &&
+               execute_plan(&s->paths, &simulator, plan, &facts, &results, &cells, &tally, f);
         simulator_roots_remove(&simulator, plan);
     }
     good = good && results_in_place(&results, f);
@@ -323,12 +331,17 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
         json_object_set_new(meta, "finished_at", json_string(time_stamp(&s->arena)));
         good = results_write_meta(&results, meta, f);
     }
+    if (good && !tally.stopped && cells.count)
+        printf("%zu of %zu cells within %g of their median (confidence %.4g at each of %zu looks), the "
+               "others after %" PRIu64 " repetitions or without a time\n",
+               cells_narrow(&cells), cells.count, plan->stopping.width, plan->stopping.confidence,
+               plan->stopping.looks, plan->reps);
     size_t failed = good ? report(&s->arena, &results, f) : 0;
     int code = !good || f->code != AK_DONE ? fault_print(f) : failed ? AK_FAILED : AK_DONE;
     if (good && tally.stopped) {
         fprintf(stderr,
-                "ak: stopped with %zu of %zu rows; go on with the same command and --out %s --resume\n",
-                results.done_count, plan->rows, folder);
+                "ak: stopped with %zu of %s%zu rows; go on with the same command and --out %s --resume\n",
+                results.done_count, cells.count ? "at most " : "", plan->rows, folder);
         code = AK_FAILED;
     } else if (good) {
         printf("results in %s\n", folder);
@@ -371,7 +384,8 @@ static int cmd_run(int argc, char **argv)
 
 AK_COMMAND(
     command_run, "run",
-    "SWEEP [--preset P] [--out DIR] [--allocators A,B,NAME=LIB] [--threads N,N] [--reps N] [--seed N] "
+    "SWEEP [--preset P] [--out DIR] [--allocators A,B,NAME=LIB] [--threads N,N] [--reps N] [--ci-width W "
+    "[--max-reps N]] [--seed N] "
     "[--counters C] [--machine M] [--sim-mode M] [--sim-quantum N] [--timeout S] [--registry FILE] "
     "[--resume] "
     "[--dry-run]",
@@ -382,6 +396,10 @@ AK_COMMAND(
     "  --allocators L    names of the registry, or NAME=LIBRARY for one of your own\n"
     "  --threads L       thread counts, instead of the sweep's\n"
     "  --reps N          repetitions: launches of each cell\n"
+    "  --ci-width W      further repetitions of a cell until the interval of its median ns per op is as "
+    "narrow as\n"
+    "                    this share of it (0.05), corrected for looking more than once\n"
+    "  --max-reps N      with --ci-width: at most so many (default 64)\n"
     "  --seed N          of the order and of all random numbers\n"
     "  --counters C      auto, papi, likwid, perf, sim or none\n"
     "  --machine M       what --counters sim simulates: a name of `ak list machines` or a file; default: "

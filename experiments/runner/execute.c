@@ -133,8 +133,8 @@ static bool launch(struct arena *a, const struct paths *paths, const struct simu
 }
 
 bool execute_plan(const struct paths *paths, const struct simulator *sim, const struct plan *plan,
-                  const struct run_facts *facts, struct results *results, struct tally *tally,
-                  struct fault *f)
+                  const struct run_facts *facts, struct results *results, struct cells *cells,
+                  struct tally *tally, struct fault *f)
 {
     struct progress progress;
     *tally = (struct tally){0};
@@ -142,6 +142,10 @@ bool execute_plan(const struct paths *paths, const struct simulator *sim, const 
     for (size_t i = 0; i < plan->rows && f->code == AK_DONE; i++) {
         if (results->done[i])
             continue;
+        if (!cells_need(cells, &plan->row[i])) {
+            progress_spare(&progress, &plan->row[i]);
+            continue;
+        }
         if (child_interrupts) {
             tally->stopped = true;
             break;
@@ -174,6 +178,7 @@ bool execute_plan(const struct paths *paths, const struct simulator *sim, const 
             result_csv(&result, &line);
             if (results_append(results, result.side, &line, f)) {
                 results->done[i] = true;
+                cells_take(cells, p, &result);
                 tally->by_status[result.status]++;
                 progress_done(&progress, p, &result);
             }

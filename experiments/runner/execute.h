@@ -4,6 +4,7 @@
 #ifndef AK_EXECUTE_H
 #define AK_EXECUTE_H
 
+#include "cells.h"
 #include "child.h"
 #include "fault.h"
 #include "places.h"
@@ -17,9 +18,9 @@ struct tally {
     bool stopped;               /* by interrupts, before the last row */
 };
 
-/* Launch row after row. False with the fault where a row cannot be kept or nothing can be started. */
+/* Launch row after row, but for those that their cells do not need. False with the fault where a row cannot be kept or nothing can be started. */
 bool execute_plan(const struct paths *, const struct simulator *, const struct plan *,
-                  const struct run_facts *, struct results *, struct tally *, struct fault *);
+                  const struct run_facts *, struct results *, struct cells *, struct tally *, struct fault *);
 /* What to start for a row. False with `why` where it cannot be said. */
 bool launch_request(struct arena *, const struct simulator *, const struct planned *, struct child_request *,
                     const char **why);

@@ -207,6 +207,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
     json_object_set_new(meta, "seed", json_integer((json_int_t)plan->seed));
     json_object_set_new(meta, "reps", json_integer((json_int_t)plan->reps));
     json_object_set_new(meta, "planned_rows", json_integer((json_int_t)plan->rows));
+    json_object_set_new(meta, "stopping", stopping_json(&plan->stopping));
     json_object_set_new(meta, "begun_at", json_string(now));
     json_object_set_new(meta, "finished_at", json_null());
     json_object_set_new(meta, "command_line", command_line(command));
@@ -361,6 +362,14 @@ bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const
         !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f) ||
         !same_kernels(meta, plan, f) || !same_simulator(a, meta, plan, simulator, f))
         return false;
+    json_t *stopping = stopping_json(&plan->stopping), *stopping_then = json_object_get(meta, "stopping");
+    const bool same_stopping =
+        json_equal(stopping, stopping_then) || (!stopping_then && json_is_null(stopping));
+    json_decref(stopping);
+    if (!same_stopping)
+        return fault_set(f, AK_USAGE,
+                         "the folder's run was begun with another ci_width, reps or max_reps; resume with "
+                         "what it began with");
     size_t i;
     json_t *then;
     const char *machine_id = meta_text(meta, "machine_id");

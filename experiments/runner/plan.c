@@ -23,6 +23,7 @@
 #define NEVER_FREES_PAGE      4096
 
 #define AXES_MAX  64
+#define MAX_REPS  64          /* with ci_width, where the sweep does not say */
 #define SEED_MASK 0x7fffffffu /* seeds fit R's integers */
 
 /* One dimension of the cross product: a key and its values. */
@@ -308,9 +309,11 @@ static bool weave_has_pass(struct expansion *x)
     const struct setting *passes = sweep_get(x->sweep, x->kernel->name, "passes");
     if (!passes || strstr(passes->value, "throughput"))
         return true;
-    return setting_fault(x->fault, passes,
-                         "passes = %s, but weave mode has no clock and runs the throughput pass only: expected "
-                         "sim_mode = timed", passes->value);
+    return setting_fault(
+        x->fault, passes,
+        "passes = %s, but weave mode has no clock and runs the throughput pass only: expected "
+        "sim_mode = timed",
+        passes->value);
 }
 
 /* Mode and quantum are one axis, since a quantum's default depends on the mode. */
@@ -633,6 +636,27 @@ static bool order_rows(struct arena *a, struct plan *p, struct fault *f)
     return check_unique(a, p, f);
 }
 
+/* With ci_width, `reps` is the least and max_reps the most: all are planned, and not all may be needed. */
+static bool plan_stopping(struct expansion *x)
+{
+    struct plan *p = x->plan;
+    const struct setting *width = sweep_get(x->sweep, NULL, "ci_width"),
+                         *most = sweep_get(x->sweep, NULL, "max_reps");
+    struct words values;
+    uint64_t least = p->reps;
+    if (!width)
+        return !most || setting_fault(x->fault, most, "max_reps without ci_width, expected both");
+    if (!setting_values(x->arena, width, sweep_key("ci_width"), &values, x->fault) ||
+        !scalar(x, NULL, "max_reps", MAX_REPS, &p->reps))
+        return false;
+    return stopping_plan(&p->stopping, strtod(values.word[0], NULL), least, p->reps) ||
+           setting_fault(x->fault, most ? most : width,
+                         "at most %" PRIu64
+                         " repetitions, expected at least 6 (fewer have no interval) and no fewer than "
+                         "reps = %" PRIu64,
+                         p->reps, least);
+}
+
 bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s,
                const struct kernels *kernels, struct registry *registry, unsigned cpus, struct plan *p,
                struct fault *f)
@@ -640,7 +664,8 @@ bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s
     *p = (struct plan){.sweep = s};
     struct expansion x = {
         .arena = a, .paths = paths, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
-    if (!scalar(&x, NULL, "seed", 1, &p->seed) || !scalar(&x, NULL, "reps", 1, &p->reps))
+    if (!scalar(&x, NULL, "seed", 1, &p->seed) || !scalar(&x, NULL, "reps", 1, &p->reps) ||
+        !plan_stopping(&x))
         return false;
     struct words names = sweep_kernels(a, s);
     for (size_t i = 0; i < names.count; i++) {
@@ -648,6 +673,9 @@ bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s
         if (!expand_kernel(&x))
             return false;
     }
+    const struct setting *width = sweep_get(s, NULL, "ci_width");
+    if (width && p->machines)
+        return setting_fault(f, width, "a width of times, but launches of the simulated machine have none");
     return order_rows(a, p, f);
 }
 

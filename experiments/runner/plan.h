@@ -14,6 +14,7 @@
 #include "kernels.h"
 #include "registry.h"
 #include "simmachine.h"
+#include "stopping.h"
 #include "sweep.h"
 #include "text.h"
 
@@ -59,6 +60,7 @@ struct planned {
 struct plan {
     const struct sweep *sweep;
     uint64_t seed, reps;
+    struct stopping stopping; /* which of the repetitions a cell needs; all without a width */
     struct block *block;
     size_t blocks;
     struct planned *row;

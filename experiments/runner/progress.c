@@ -39,6 +39,7 @@ void progress_start(struct progress *g, const struct plan *plan, const bool *don
                            .terminal = isatty(STDOUT_FILENO) == 1,
                            .start_ms = now_ms(),
                            .first = done_count,
+                           .rows = plan->rows,
                            .done = done_count};
     for (size_t i = 0; i < plan->rows; i++)
         if (!done[i])
@@ -76,10 +77,10 @@ void progress_row(struct progress *g, const struct planned *p)
     name_row(p, row, sizeof row);
     double spent = (double)(g->row_ms - g->start_ms) / 1000;
     if (g->cost_done > 0)
-        snprintf(line, sizeof line, "%zu/%zu  %s  %s left", g->done, g->plan->rows, row,
+        snprintf(line, sizeof line, "%zu/%zu  %s  %s left", g->done, g->rows, row,
                  duration_text(spent * (g->cost_all - g->cost_done) / g->cost_done, left));
     else
-        snprintf(line, sizeof line, "%zu/%zu  %s", g->done, g->plan->rows, row);
+        snprintf(line, sizeof line, "%zu/%zu  %s", g->done, g->rows, row);
     show(g, line);
 }
 
@@ -94,10 +95,16 @@ void progress_done(struct progress *g, const struct planned *p, const struct res
     if (g->terminal)
         show(g, "");
     name_row(p, row, sizeof row);
-    printf("%s%zu/%zu %s %s %.2f s%s%s\n", g->terminal ? "\r" : "", g->done, g->plan->rows, row,
+    printf("%s%zu/%zu %s %s %.2f s%s%s\n", g->terminal ? "\r" : "", g->done, g->rows, row,
            status_names[r->status], (double)(now_ms() - g->row_ms) / 1000, *r->detail ? ": " : "", r->detail);
     fflush(stdout);
     g->width = 0;
+}
+
+void progress_spare(struct progress *g, const struct planned *p)
+{
+    g->rows--;
+    g->cost_all -= cost(p);
 }
 
 void progress_end(struct progress *g)

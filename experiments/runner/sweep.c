@@ -2,6 +2,7 @@
 #include "inifile.h"
 #include "simulator/quantum.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@ static const struct sweep_key runner_keys[] = {
     {"variant", KEY_NAMES, true, 0, 0, 0, NULL},
     {"threads", KEY_NUMBER, true, 0, 1, 4096, NULL},
     {"reps", KEY_NUMBER, false, 0, 1, 100000, NULL},
+    {"ci_width", KEY_SHARE, false, 0, 0, 0, NULL},
+    {"max_reps", KEY_NUMBER, false, 0, 1, 100000, NULL},
     {"seed", KEY_NUMBER, false, 0, 0, INT64_MAX, NULL},
     {"timeout", KEY_NUMBER, false, 0, 1, 604800, NULL},
     {"ops", KEY_NUMBER, true, 1000, 1, OPS_MAX, NULL},
@@ -258,6 +261,15 @@ static const char *words_text(struct arena *a, const char *patterns)
     return all;
 }
 
+/* Decimal digits with at most one point, above 0 and up to 1. */
+static bool is_share(const char *text)
+{
+    const char *point = strchr(text, '.');
+    const double value = strtod(text, NULL);
+    return isdigit((unsigned char)*text) && strspn(text, "0123456789.") == strlen(text) &&
+           (!point || !strchr(point + 1, '.')) && value > 0 && value <= 1;
+}
+
 static bool check_value(struct arena *a, const struct setting *s, const struct sweep_key *key,
                         const char **value, struct fault *f)
 {
@@ -271,6 +283,11 @@ static bool check_value(struct arena *a, const struct setting *s, const struct s
             return setting_fault(f, s, "%s = '%s', expected a whole number from %" PRIu64 " to %" PRIu64 "%s",
                                  s->key, *value, key->min, key->max, key->kilo ? " (suffixes K, M, G)" : "");
         *value = arena_printf(a, "%" PRIu64, number);
+        return true;
+    case KEY_SHARE:
+        if (!is_share(*value))
+            return setting_fault(f, s, "%s = '%s', expected a share above 0 and up to 1, like 0.05", s->key,
+                                 *value);
         return true;
     case KEY_WORD:
         if (key->words && !word_fits(a, key->words, *value)) {
@@ -434,6 +451,16 @@ static bool takes_sizes(const struct check *c, const struct setting *s)
     return false;
 }
 
+/* Keys that no kernel has by itself. */
+static bool is_of_all(const char *key)
+{
+    static const char *const keys[] = {"kernel", "what", "reps", "seed", "ci_width", "max_reps"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i], key) == 0)
+            return true;
+    return false;
+}
+
 static bool check_setting(struct check *c, const struct setting *s)
 {
     if (s->kernel && !words_have(&c->used, s->kernel)) {
@@ -452,8 +479,7 @@ static bool check_setting(struct check *c, const struct setting *s)
         return false;
     if (!key)
         return known || unknown_key(c, s);
-    if (s->kernel && (strcmp(s->key, "kernel") == 0 || strcmp(s->key, "what") == 0 ||
-                      strcmp(s->key, "reps") == 0 || strcmp(s->key, "seed") == 0))
+    if (s->kernel && is_of_all(s->key))
         return setting_fault(c->fault, s, "'%s' for one kernel, expected it for the whole sweep", s->key);
     if (strcmp(s->key, "kernel") == 0)
         return true; /* checked first */

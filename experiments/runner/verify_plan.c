@@ -1,11 +1,14 @@
 #include "inifile.h"
 #include "meta.h"
 #include "plan.h"
+#include "stopping.h"
+#include "text.h"
 #include "results.h"
 #include "sweep.h"
 #include "verify.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +243,72 @@ static size_t *sort_rows(struct verify *v, struct csv_table *t, const char *file
     return order;
 }
 
+/* ---- launches that a rule made needless ---- */
+
+/* Planned rows in the order of their cells. */
+struct cell_rows {
+    const uint64_t *cell; /* by row */
+    size_t *order;
+};
+
+static int by_cell(const void *a, const void *b, void *user)
+{
+    const struct cell_rows *c = user;
+    const uint64_t x = c->cell[*(const size_t *)a], y = c->cell[*(const size_t *)b];
+    return (x > y) - (x < y);
+}
+
+static struct cell_rows sort_cells(struct verify *v, const uint64_t *cell)
+{
+    struct cell_rows c = {cell, arena_alloc(&v->arena, (v->plan.rows + 1) * sizeof *c.order)};
+    for (size_t i = 0; i < v->plan.rows; i++)
+        c.order[i] = i;
+    if (v->plan.rows)
+        qsort_r(c.order, v->plan.rows, sizeof *c.order, by_cell, &c);
+    return c;
+}
+
+/* The last repetition that the cell of each planned row needs, told from the rows. */
+static uint64_t *needed_reps(struct verify *v)
+{
+    const size_t rows = v->plan.rows;
+    uint64_t *last = arena_alloc(&v->arena, (rows + 1) * sizeof *last);
+    uint64_t *cell = arena_alloc(&v->arena, (rows + 1) * sizeof *cell);
+    struct stopping rule;
+    if (!stopping_read(json_object_get(v->meta, "stopping"), &rule))
+        violation(v, FILE_META, 0,
+                  "stopping is none that this ak writes, expected {rule, width, looks, confidence, at}");
+    for (size_t i = 0; i < rows; i++)
+        last[i] = UINT64_MAX;
+    if (!rule.looks)
+        return last;
+    const uint64_t most = rule.look[rule.looks - 1];
+    for (size_t i = 0; i < rows; i++) {
+        static const char *const identity[] = {"kernel", "allocator", "options"};
+        cell[i] = HASH_START;
+        for (size_t k = 0; k < sizeof identity / sizeof *identity; k++)
+            cell[i] = hash_text(cell[i], plan_field(v, &v->plan.row[i], identity[k]));
+    }
+    struct cell_rows sorted = sort_cells(v, cell);
+    for (size_t i = 0, end; i < rows; i = end) {
+        double *times = arena_alloc(&v->arena, most * sizeof *times);
+        for (uint64_t rep = 0; rep < most; rep++)
+            times[rep] = NAN;
+        for (end = i; end < rows && sorted.cell[sorted.order[end]] == sorted.cell[sorted.order[i]]; end++) {
+            const struct csv_row *planned = &v->plan.row[sorted.order[end]];
+            const size_t *at = verify_find(v, planned->field[0]);
+            uint64_t rep;
+            if (at && text_uint(plan_field(v, planned, "rep"), 0, &rep) && rep >= 1 && rep <= most)
+                times[rep - 1] = stopping_value(row_field(&v->runs.row[*at], "status"),
+                                                row_field(&v->runs.row[*at], "wall_ns"),
+                                                row_field(&v->runs.row[*at], "ops"));
+        }
+        for (size_t j = i; j < end; j++)
+            last[sorted.order[j]] = stopping_last(&rule, times, most);
+    }
+    return last;
+}
+
 void verify_plan(struct verify *v)
 {
     bool *planned = arena_alloc(&v->arena, (v->runs.rows + 1) * sizeof *planned);
@@ -250,13 +319,20 @@ void verify_plan(struct verify *v)
         return;
     }
     sort_rows(v, &v->plan, FILE_PLAN);
+    const uint64_t *last = needed_reps(v);
     for (size_t i = 0; i < v->plan.rows; i++) {
         const struct csv_row *row = &v->plan.row[i];
         const size_t *at = verify_find(v, row->field[0]);
+        uint64_t rep = 0;
+        text_uint(plan_field(v, row, "rep"), 0, &rep);
         check_planned(v, row, at ? &v->runs.row[*at] : NULL);
         if (at)
             planned[*at] = true;
-        else
+        if (at && rep > last[i])
+            violation(v, FILE_RUNS, v->runs.row[*at].line,
+                      "row %s is repetition %" PRIu64 ", but its cell was done after %" PRIu64, row->field[0],
+                      rep, last[i]);
+        if (!at && rep <= last[i])
             violation(v, FILE_PLAN, row->line, "row %s is planned, but not in %s%s", row->field[0], FILE_RUNS,
                       finished ? "" : " (the run is not finished)");
     }
