@@ -5,8 +5,9 @@
  * is dropped, and `think` steps are worked. A step is one multiplication that needs the last one's result, in a loop of
  * three instructions: three cycles on x86-64 processors of the last years, and three in the simulated machine.
  *
- * spin: test-and-test-and-set; ticket; mcs (J. Mellor-Crummey and M. Scott, 1991); mutex: pthread_mutex_t; parking: 100
- * PAUSEs, then a futex, as tlfl's lock is (allocators/tlfl/lock.c). Those that spin yield where threads exceed CPUs.
+ * spin: test-and-test-and-set; ticket; mcs (J. Mellor-Crummey and M. Scott, 1991); mutex: pthread_mutex_t; parking:
+ * PAUSEs in growing numbers, then a futex, as tlfl's lock is (allocators/tlfl/lock.c). Those that spin yield where
+ * threads exceed CPUs.
  *
  * A lock's own word also holds how often it was taken, and whoever drops it writes that by the very store that lets go
  * (mutex: into the rest of its line). So with no `lines` too it is proved that no two held the lock at once, and no
@@ -20,11 +21,12 @@
 
 #include "kernel.h"
 
-#define LINES_MAX     16
-#define PARKING_SPINS 100 /* as LOCK_SPINS of tlfl */
-#define MCS_FREE      1u
-#define STEP_TRIALS   5
-#define STEP_TRIAL    20000 /* steps: some 20 us */
+#define LINES_MAX       16
+#define PARKING_SPINS   2000 /* these two as LOCK_SPINS and LOCK_BACKOFF of tlfl */
+#define PARKING_BACKOFF 256
+#define MCS_FREE        1u
+#define STEP_TRIALS     5
+#define STEP_TRIAL      20000 /* steps: some 20 us */
 
 enum kind { SPIN, TICKET, MCS, MUTEX, PARKING };
 
@@ -177,12 +179,15 @@ static inline void mutex_drop(struct mutex *m, uint32_t taken)
 
 static __attribute__((noinline)) void parking_wait(union word *w)
 {
-    for (unsigned i = 0; i < PARKING_SPINS; i++) {
+    unsigned wait = 1;
+    for (unsigned i = 0; i < PARKING_SPINS; i += wait) {
         uint32_t unheld = 0;
         if (atomic_load_explicit(&w->lock, memory_order_relaxed) == 0 &&
             atomic_compare_exchange_weak_explicit(&w->lock, &unheld, 1, memory_order_acquire, memory_order_relaxed))
             return;
-        relax();
+        wait = wait < PARKING_BACKOFF ? 2 * wait : wait;
+        for (unsigned pauses = 0; pauses < wait; pauses++)
+            relax();
     }
     while (atomic_exchange_explicit(&w->lock, 2, memory_order_acquire) != 0)
         syscall(SYS_futex, &w->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
