@@ -82,6 +82,7 @@ for lib in "$build"/lib/libtlfl*.so; do
   tap "programs under $(basename "$lib" .so)" tests/programs/run.sh $size "$lib"
 done
 tap "other machines" tests/cross/run.sh
+tap "error rates over 2000 data sets" env AK_DRAWS=2000 Rscript tests/R/run.R "rates|contention"
 for t in "$build"/tests/tlfl/stress*; do
   tap "${t##*/}, long" env CONFORMANCE_LONG=1 "$t"
 done

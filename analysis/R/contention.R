@@ -19,8 +19,9 @@
 #
 # Fits minimise squared differences of log time, so that every thread count weighs alike; medians over launches, bounds of zero.
 
-# Least that a time can be: with exactly 0 outside the lock the chain has a single state and no derivative.
-TINY_NS <- 1e-6
+# The least that a parameter can be. Times of threads stay over 0: with exactly 0 outside the lock the chain has a single state
+# and no derivative.
+LEAST <- c(t1 = 1e-6, lambda = 1e-6, think = 1e-6, service = 1e-6, sigma = 0, kappa = 0, handover = 0, each_waiter = 0)
 # Below this singular value (of the Jacobian with columns of length 1) the data cannot tell a parameter from the others.
 LEAST_SINGULAR <- 1e-5
 
@@ -122,8 +123,8 @@ usl_start <- function(n, time) {
 #' @param rows launches with the columns of CONTENTION_COLUMNS
 #' @return list(n, time, launches), in order of n
 contention_medians <- function(rows) {
-  n <- rows[[CONTENTION_COLUMNS[["n"]]]]
-  time <- rows[[CONTENTION_COLUMNS[["time"]]]]
+  n <- .subset2(rows, CONTENTION_COLUMNS[["n"]])
+  time <- .subset2(rows, CONTENTION_COLUMNS[["time"]])
   keep <- which(is.finite(time) & time > 0)
   keep <- keep[order(n[keep], time[keep], method = "radix")] # one sort for all medians: this runs in every resample
   n <- n[keep]
@@ -136,7 +137,8 @@ contention_medians <- function(rows) {
 #' Fit one model.
 #' @param medians of contention_medians
 #' @param model name in CONTENTION_MODELS
-#' @param start parameters to begin at; NULL: a guess of the model's own
+#' @param start parameters to begin at, near the fit: then it is not asked again whether the data can tell them apart; NULL: a
+#'   guess of the model's own
 #' @return list(model, parameters (named), fitted (ns at medians$n), rms (of log time), reason: "" or why the parameters
 #'   are NA or cannot be told apart)
 fit_contention <- function(medians, model, start = NULL) {
@@ -152,14 +154,18 @@ fit_contention <- function(medians, model, start = NULL) {
   }
   if (!requireNamespace("minpack.lm", quietly = TRUE)) return(failed("the R package minpack.lm is not installed"))
   guess <- if (is.null(start)) shape$start(medians$n, medians$time) else start
-  low <- ifelse(names %in% c("t1", "think", "service", "lambda"), TINY_NS, 0)
+  low <- LEAST[names]
   target <- log(medians$time)
-  out <- tryCatch(minpack.lm::nls.lm(pmax(guess, low), lower = low, fn = function(p) log(shape$time(p, medians$n)) - target,
-                                     control = FIT_CONTROL()), error = function(e) NULL)
-  if (is.null(out) || !out$info %in% 1:4) return(failed("no fit: least squares did not converge"))
+  # Where a parameter runs to its bound along a valley, the fit ends unfinished with a warning: that is told as the reason.
+  out <- tryCatch(suppressWarnings(minpack.lm::nls.lm(pmax(guess, low), lower = low, control = FIT_CONTROL(), fn = function(p) {
+    log(shape$time(p, medians$n)) - target
+  })), error = function(e) NULL)
+  if (is.null(out) || !out$info %in% 1:4) {
+    return(failed(paste("not identifiable here: least squares did not settle on", and_list(names))))
+  }
   parameters <- stats::setNames(as.numeric(out$par), names)
   list(model = model, parameters = parameters, fitted = shape$time(parameters, medians$n), rms = sqrt(mean(out$fvec^2)),
-       reason = inseparable(out$hessian, parameters, low))
+       reason = if (is.null(start)) inseparable(out$hessian, parameters, low) else "")
 }
 
 FIT_CONTROL <- function() minpack.lm::nls.lm.control(maxiter = 100, ftol = 1e-9, ptol = 1e-9)

@@ -49,26 +49,47 @@ equivalence <- function(a, b, margin, alpha = ALPHA, block = NULL) {
              test = method_text("two one-sided exact sign tests", own$words))
 }
 
-#' How many pairs a question takes, by the spread of those at hand: log ratios taken as normal around their median, the tests'
-#' efficiency against the t-test (3/pi for signed ranks, 2/pi for signs and medians) counted.
+#' How many pairs a question takes, by the spread of those at hand, log ratios taken as normal around their median. A first
+#' guess is that of the t-test, by the tests' efficiency against it (3/pi for signed ranks, 2/pi for signs and medians); up
+#' to EXACT_PAIRS the power of the very tests is asked from there on, since few pairs make them coarse.
 #' @param logs log ratios at hand
-#' @param size over 0. difference: the least relative difference to find, 0.02 for 2 %; equivalence: the margin, both being equal;
-#'   width: how wide the ratio's interval may be, upper to lower bound less 1
+#' @param size over 0. difference: the least relative difference to find, 0.02 for 2 %; equivalence: the margin, both being
+#'   equal; width: how wide the ratio's interval may be, upper to lower bound less 1
 #' @param question difference, equivalence or width
 #' @param power of the test, where there is one
-#' @return data.frame needed (pairs in all), more (than at hand), spread (standard deviation of log ratios, from their quartiles);
-#'   NA below MIN_LAUNCHES pairs
+#' @return data.frame needed (pairs in all), more (than at hand), spread (standard deviation of log ratios, from their
+#'   quartiles); NA below MIN_LAUNCHES pairs
 launches_needed <- function(logs, size, question = c("difference", "equivalence", "width"), alpha = ALPHA, power = POWER) {
   question <- match.arg(question)
   logs <- logs[is.finite(logs)]
   if (length(logs) < MIN_LAUNCHES) return(data.frame(needed = NA_real_, more = NA_real_, spread = NA_real_))
   spread <- stats::IQR(logs, type = 6) / (2 * stats::qnorm(0.75))
   if (spread == 0) spread <- stats::sd(logs) # half of the pairs or more are tied
-  z <- stats::qnorm(c(1 - alpha / 2, 1 - alpha))
-  needed <- switch(question,
-                   difference = ((z[1] + stats::qnorm(power)) * spread / log1p(size))^2 * pi / 3,
-                   equivalence = ((z[2] + stats::qnorm((1 + power) / 2)) * spread / log1p(size))^2 * pi / 2,
-                   width = (2 * z[1] * spread / log1p(size))^2 * pi / 2)
-  needed <- max(ceiling(needed), order_least(if (question == "equivalence") 1 - 2 * alpha else 1 - alpha))
-  data.frame(needed = needed, more = max(0, needed - length(logs)), spread = spread)
+  effect <- log1p(size) / spread
+  z <- stats::qnorm(c(1 - alpha / 2, 1 - alpha, power, (1 + power) / 2))
+  n <- switch(question, difference = (z[1] + z[3])^2 * pi / 3, equivalence = (z[2] + z[4])^2 * pi / 2,
+              width = (2 * z[1])^2 * pi / 2) / effect^2
+  n <- max(ceiling(n), order_least(if (question == "equivalence") 1 - 2 * alpha else 1 - alpha))
+  power_at <- switch(question, difference = signed_rank_power, equivalence = equivalence_power)
+  while (question != "width" && n < EXACT_PAIRS && power_at(n, effect, alpha) < power) n <- n + 1
+  data.frame(needed = n, more = max(0, n - length(logs)), spread = spread)
+}
+
+EXACT_PAIRS <- 100
+POWER_DRAWS <- 1000
+
+#' Power of the signed-rank test of n normal pairs whose mean is `effect` standard deviations, by seeded draws.
+signed_rank_power <- function(n, effect, alpha = ALPHA) {
+  x <- with_seed(BOOT_SEED, matrix(stats::rnorm(n * POWER_DRAWS, effect), n))
+  ranks <- matrix(rank(abs(x) + rep(seq_len(POWER_DRAWS) * 1e6, each = n)), n) # one ranking: columns far from each other
+  sums <- colSums((ranks - rep((seq_len(POWER_DRAWS) - 1) * n, each = n)) * (x > 0))
+  smaller <- pmin(sums, n * (n + 1) / 2 - sums)
+  mean(2 * stats::psignrank(smaller, n) <= alpha)
+}
+
+#' Power of the two sign tests with n normal pairs of median 0 and margins of `effect` standard deviations, at least.
+equivalence_power <- function(n, effect, alpha = ALPHA) {
+  most <- stats::qbinom(alpha, n, 0.5)
+  if (stats::pbinom(most, n, 0.5) > alpha) most <- most - 1
+  2 * stats::pbinom(most, n, stats::pnorm(-effect)) - 1
 }

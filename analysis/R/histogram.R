@@ -56,7 +56,10 @@ merged_quantiles <- function(cumulative, weights, p) {
 }
 
 #' How often each of n launches was drawn in each bootstrap resample.
-boot_weights <- function(n) apply(boot_indices(n), 2, tabulate, nbins = n)
+boot_weights <- function(n) {
+  cell <- boot_ranks(n) + rep((seq_len(BOOT_RESAMPLES) - 1L) * n, each = n)
+  matrix(tabulate(cell, n * BOOT_RESAMPLES), n)
+}
 
 #' A quantile of merged histograms, or the ratio of two, with a bootstrap over launches: for quantiles that no single launch has
 #' samples enough for. BCa from BCA_LAUNCHES on, below a percentile interval expanded for few launches.
@@ -71,6 +74,13 @@ merged_interval <- function(results, keys, p, keys_over = NULL, confidence = CON
     value <- merged_quantiles(above, weights, p)
     if (is.null(below)) value else value / merged_quantiles(below, weights, p)
   }
+  merged_bootstrap(quantile_of, n, confidence)
+}
+
+#' The interval of merged_interval.
+#' @param quantile_of function(weights) as merged_quantiles takes them
+#' @param n launches
+merged_bootstrap <- function(quantile_of, n, confidence = CONFIDENCE) {
   value <- quantile_of(matrix(1, n, 1))
   if (is.na(value)) return(median_interval(numeric()))
   out <- data.frame(value = value, low = NA_real_, high = NA_real_, launches = n, method = "merged")

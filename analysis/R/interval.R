@@ -26,8 +26,7 @@ order_least <- function(confidence = CONFIDENCE, p = 0.5) {
 #' @param x numeric
 #' @return c(low, high)
 bca_interval <- function(x, confidence = CONFIDENCE, p = 0.5) {
-  jack <- vapply(seq_along(x), function(i) sample_quantile(x[-i], p), 0)
-  draw_bounds(sample_quantile(x, p), boot_quantiles(x, p), acceleration(jack), length(x), confidence)
+  draw_bounds(sample_quantile(x, p), boot_quantiles(x, p), acceleration(jackknife_quantile(x, p)), length(x), confidence)
 }
 
 #' Whether the bootstrap may be asked: replicates enough, on both sides of the quantile, and draws enough beyond the bounds.
@@ -78,8 +77,7 @@ combined_interval <- function(groups, combine, confidence = CONFIDENCE) {
   if (bootstraps(n, confidence)) {
     draws <- combine(Map(boot_medians, groups, seq_along(groups)))
     jack <- unlist(lapply(seq_along(groups), function(g) {
-      x <- groups[[g]]
-      combine(replace_group(medians, g, vapply(seq_along(x), function(i) stats::median(x[-i]), 0)))
+      combine(replace_group(medians, g, jackknife_quantile(groups[[g]], 0.5)))
     }))
     bounds <- draw_bounds(value, draws, acceleration(jack, rep(seq_along(groups), lengths(groups))), n, confidence)
     method <- "BCa"

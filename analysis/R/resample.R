@@ -46,22 +46,18 @@ cells_of <- function(rows, by) {
 #' @param rows launches
 #' @param by columns that tell cells apart
 #' @param block as block_of gives it
-#' @return list: samples (each a list of units, each the row numbers of a launch or a block; units are drawn with replacement
-#'   within their sample), n (replicates of the smallest cell), words ("" for launches, else how blocks were treated)
+#' @return list: samples (each the units that are drawn with replacement: the row numbers of launches, or a list of the
+#'   row numbers of blocks), n (replicates of the smallest cell), words ("" for launches, else how blocks were treated)
 resampling_design <- function(rows, by = character(), block = block_of(rows, by)) {
   cells <- cells_of(rows, by)
-  launches <- function(i) as.list(i)
   smallest <- function(samples) min(lengths(samples))
   if (is.null(block)) {
-    samples <- lapply(cells, launches)
-    return(list(samples = samples, n = smallest(samples), words = ""))
+    return(list(samples = cells, n = smallest(cells), words = ""))
   }
   blocks_in <- lapply(cells, function(i) unname(split(i, block[i])))
   fewest <- smallest(blocks_in)
   if (fewest < MIN_LAUNCHES) {
-    samples <- lapply(unlist(blocks_in, recursive = FALSE), launches)
-    return(list(samples = samples, n = min(lengths(cells)),
-                words = few_blocks(fewest)))
+    return(list(samples = unlist(blocks_in, recursive = FALSE), n = smallest(cells), words = few_blocks(fewest)))
   }
   same <- length(unique(lapply(cells, function(i) sort(unique(block[i]))))) == 1
   samples <- if (same) list(unname(split(seq_len(nrow(rows)), block))) else blocks_in

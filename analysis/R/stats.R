@@ -30,33 +30,49 @@ with_seed <- function(seed, code) {
   force(code)
 }
 
-#' Bootstrap indices for n launches: n x BOOT_RESAMPLES, the same for every call with the same n and
-#' stream, so results do not depend on the order in which groups are computed.
+#' Bootstrap resamples of n launches: ranks drawn, n x BOOT_RESAMPLES, each column in order. The same for every call with the
+#' same n and stream, so results depend neither on the order in which groups are computed nor on that of the launches.
 #' @param n number of launches
 #' @param stream separates independent samples that are combined
-boot_indices <- function(n, stream = 0L) {
+boot_ranks <- function(n, stream = 0L) {
   key <- paste(n, stream)
   if (is.null(boot_cache[[key]])) {
-    boot_cache[[key]] <- with_seed(BOOT_SEED + 1000L * stream + n,
-                                   matrix(sample.int(n, n * BOOT_RESAMPLES, replace = TRUE), nrow = n))
+    drawn <- with_seed(BOOT_SEED + 1000L * stream + n, sample.int(n, n * BOOT_RESAMPLES, replace = TRUE))
+    boot_cache[[key]] <- matrix(drawn[order(rep(seq_len(BOOT_RESAMPLES), each = n), drawn, method = "radix")], nrow = n)
   }
   boot_cache[[key]]
 }
 
-#' Quantiles of the bootstrap resamples of x: one sort over all of them, by resample and value.
+#' Quantiles of the bootstrap resamples of x.
 #' @param p probability; quantiles as of sample_quantile
 boot_quantiles <- function(x, p, stream = 0L) {
-  n <- length(x)
-  resampled <- x[boot_indices(n, stream)]
-  sorted <- matrix(resampled[order(rep(seq_len(BOOT_RESAMPLES), each = n), resampled, method = "radix")], nrow = n)
-  at <- min(max((n + 1) * p, 1), n)
-  sorted[floor(at), ] + (at - floor(at)) * (sorted[ceiling(at), ] - sorted[floor(at), ])
+  ranks <- boot_ranks(length(x), stream)
+  sorted <- sort(x)
+  at <- quantile_rank(length(x), p)
+  low <- sorted[ranks[floor(at), ]]
+  low + (at - floor(at)) * (sorted[ranks[ceiling(at), ]] - low)
 }
 
 boot_medians <- function(x, stream = 0L) boot_quantiles(x, 0.5, stream)
 
-#' The quantile at rank p (n + 1) of sorted values (R's type 6); the median at 0.5.
-sample_quantile <- function(x, p) stats::quantile(x, p, type = 6, names = FALSE)
+#' The rank p (n + 1) of a quantile among n values (R's type 6), within them; a half rank is a mean of two.
+quantile_rank <- function(n, p) min(max((n + 1) * p, 1), n)
+
+#' A quantile of x; the median at 0.5.
+sample_quantile <- function(x, p) {
+  at <- quantile_rank(length(x), p)
+  low <- sort(x)[c(floor(at), ceiling(at))]
+  low[1] + (at - floor(at)) * (low[2] - low[1])
+}
+
+#' The quantile without one of the values, for each of them in the order of size.
+jackknife_quantile <- function(x, p) {
+  i <- seq_along(x)
+  sorted <- sort(x)
+  at <- quantile_rank(length(x) - 1, p)
+  without <- function(rank) sorted[rank + (i <= rank)]
+  without(floor(at)) + (at - floor(at)) * (without(ceiling(at)) - without(floor(at)))
+}
 
 #' What is independent among launches: the medians of their blocks, or the launches themselves.
 #' @param x over launches; what is not finite was not measured and is dropped

@@ -1,11 +1,11 @@
 # Runs that end when an interval is narrow enough. A run that looks at its intervals several times stops where they happen to
 # be narrow, and the interval it stops with misses more often than it says. So the risk is shared among the looks: with at
 # most `looks` of them, each at 1 - (1 - CONFIDENCE) / looks, all looks together miss no more often than one interval may,
-# whichever of them the run stopped at (Bonferroni over the looks; for the problem see Jennison and Turnbull, "Group sequential
-# methods", 2000, chapter 9).
+# whichever of them the run stopped at (Bonferroni over the looks; for the problem see Jennison and Turnbull, "Group
+# sequential methods", 2000, chapter 9).
 #
-# meta.json, as `ak run --ci-width` writes it: stopping = {rule, width, looks, confidence}; looks is the most that the plan allowed,
-# confidence the level of the intervals that were looked at.
+# meta.json, as `ak run --ci-width` writes it: stopping = {rule, width, looks, confidence}; looks is the most that the plan
+# allowed, confidence the level of the intervals that were looked at.
 
 #' The level of intervals of a run.
 #' @param meta of read_meta

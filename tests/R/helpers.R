@@ -44,3 +44,37 @@ run_analysis <- function(script, ...) {
 interval_of <- function(value, low, high, launches = 10) {
   data.frame(value = value, low = low, high = high, launches = launches, method = "order statistics")
 }
+
+# ---- error rates: counts over synthetic data sets ----------------------------------------------
+
+# AK_DRAWS in the environment asks for more data sets than make check has time for (tests/long.sh).
+DRAWS <- max(200, as.integer(Sys.getenv("AK_DRAWS", "200")), na.rm = TRUE)
+UNLUCKY <- 0.001 # chance that a method which keeps its word fails a limit; every limit is a binomial count
+BOOTSTRAP_LEVEL <- 0.90 # what bootstrap intervals, which hold their level only in the limit, have to be over
+
+#' Count the draws in which something holds, under a seed.
+#' @param code function() -> TRUE or FALSE (or several, counted each)
+count_draws <- function(seed, code, draws = DRAWS) with_seed(seed, rowSums(matrix(replicate(draws, code()), ncol = draws)))
+
+covers <- function(interval, truth) interval$low <= truth & truth <= interval$high
+
+#' Intervals at an exact level miss no more often than it says.
+expect_exact <- function(hits, draws = DRAWS, level = CONFIDENCE) {
+  for (count in hits) expect_gte(count, stats::qbinom(UNLUCKY, draws, level))
+}
+
+#' Bootstrap intervals hold as counts at their level do, or, over more draws, are shown to be over BOOTSTRAP_LEVEL.
+expect_bootstrap <- function(hits, draws = DRAWS, level = CONFIDENCE) {
+  limit <- min(stats::qbinom(UNLUCKY, draws, level), stats::qbinom(1 - UNLUCKY, draws, BOOTSTRAP_LEVEL) + 1)
+  for (count in hits) expect_gte(count, limit)
+}
+
+#' Intervals that are known to be wrong: shown to miss more often than they say.
+expect_fails <- function(hits, draws = DRAWS, level = CONFIDENCE) {
+  for (count in hits) expect_lt(count, stats::qbinom(UNLUCKY, draws, level))
+}
+
+#' A test that is wrong no more often than it says.
+expect_level <- function(wrong, draws = DRAWS, alpha = ALPHA) {
+  for (count in wrong) expect_lte(count, stats::qbinom(1 - UNLUCKY, draws, alpha))
+}

@@ -90,3 +90,24 @@ test_that("the choice is by thread counts left out, not by the fit", {
   few <- with_seed(4, choose_contention(contended_rows("queue", counts = c(1, 2))))
   expect_match(few$reason[few$model != "none"], "leaving one out takes")
 })
+
+#' How often intervals of a model's parameters and of a prediction hold what the launches were made with. Few resamples, which
+#' widen no interval: a test of many draws takes many fits.
+parameters_held <- function(model, draws, counts, launches = 12) {
+  truth <- c(TRUTH[[model]], CONTENTION_MODELS[[model]]$time(TRUTH[[model]], 24))
+  count_draws(41, function() {
+    covers(contention_intervals(contended_rows(model, launches, counts = counts), model, 24, resamples = 79), truth)
+  }, draws)
+}
+
+test_that("coefficients of the scalability law and a prediction are recovered: 95 % intervals hold", {
+  skip_if_not_installed("minpack.lm")
+  expect_bootstrap(parameters_held("usl", DRAWS, COUNTS))
+})
+
+test_that("coefficients of queues and a prediction are recovered: 95 % intervals hold", {
+  skip_if_not_installed("minpack.lm")
+  for (model in c("queue", "ticket")) {
+    expect_bootstrap(parameters_held(model, DRAWS / 5, COUNTS[1:6]), DRAWS / 5)
+  }
+})

@@ -24,22 +24,6 @@ test_that("order-statistic intervals are the binomial ones", {
   expect_equal(order_interval(1:12), c(3, 10))
 })
 
-#' Share of intervals that hold the true median of a skewed distribution.
-coverage <- function(n, trials) {
-  with_seed(11, mean(replicate(trials, {
-    interval <- median_interval(rexp(n))
-    interval$low <= log(2) && log(2) <= interval$high
-  })))
-}
-
-test_that("95 % intervals hold the median about that often", {
-  expect_gte(coverage(8, 600), 0.95 - 0.02)
-  expect_gte(coverage(15, 600), 0.95 - 0.02)
-  bca <- coverage(25, 300)
-  expect_gte(bca, 0.90)
-  expect_lte(bca, 0.995)
-})
-
 test_that("BCa agrees with the boot package", {
   skip_if_not_installed("boot")
   x <- with_seed(3, rexp(40))
