@@ -36,8 +36,21 @@ done
 paper=$(cd "${2:-$root/paper}" && pwd)
 out=$paper/generated
 
+# Dates in PDFs are that of the last launch, so that the same results give the same bytes anywhere.
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+  last=$(sed -n 's/^ *"\(at\|finished_at\)": *"\([^"]*\)".*/\2/p' "$results"/meta.json "$results"/*/meta.json 2>/dev/null |
+    LC_ALL=C sort | tail -n 1)
+  SOURCE_DATE_EPOCH=$(date -u -d "${last:-2000-01-01T00:00:00Z}" +%s 2>/dev/null) || SOURCE_DATE_EPOCH=946684800
+fi
+export SOURCE_DATE_EPOCH FORCE_SOURCE_DATE=1 LC_ALL=C.UTF-8 TZ=UTC
+
 for part in fit claims figures tables numbers; do
   Rscript "$here/$part.R" "$results" "$out" > "$dir/said"
+done
+# cairo dates what it draws and asks no SOURCE_DATE_EPOCH: as many bytes of another date.
+stamp=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%SZ 2>/dev/null) || stamp=20000101000000Z
+for pdf in "$out"/*.pdf; do
+  [ ! -f "$pdf" ] || LC_ALL=C sed -i "s|^\( */CreationDate (D:\)[0-9]\{14\}Z)|\1$stamp)|" "$pdf"
 done
 cd "$paper"
 if ! latexmk -pdf -interaction=nonstopmode -halt-on-error -silent paper.tex > generated/latexmk.log 2>&1; then

@@ -30,9 +30,10 @@ drawn() { # every figure as PDF and SVG
     done
   done
 }
-same_numbers() {
-  for file in "$1"/generated/*.tex "$1"/generated/*.csv "$1"/generated/*.dat; do
-    cmp "$file" "$2/generated/$(basename "$file")" || return 1
+same_bytes() {
+  [ "$(cd "$1/generated" && ls)" = "$(cd "$2/generated" && ls)" ] || { echo "other files are there"; return 1; }
+  for file in "$1"/generated/* "$1/paper.pdf"; do
+    cmp "$file" "$2/${file#"$1"/}" || return 1
   done
 }
 failed_status() { # failed_status STATUS COMMAND...
@@ -64,11 +65,17 @@ check "the missing counters are given as the reason" shows "$full" 'this machine
 check "alpha across nodes is not identifiable on one node" shows "$full" 'not identifiable here: one NUMA node'
 check "no machine path in the generated text" sh -c "! grep -l -e '$dir' '$full'/generated/*.tex '$full'/generated/*.csv"
 
-again=$dir/again
+# The results copied, the paper elsewhere, another language and time zone: not one byte differs.
+again="$dir/copied again"
 paper_copy "$again"
-mkdir -p "$again/generated"
-for part in fit claims figures tables numbers; do Rscript "analysis/$part.R" "$dir/results" "$again/generated" >/dev/null 2>&1; done
-check "the same results give the same numbers" same_numbers "$full" "$again"
+cp -r "$dir/results" "$dir/results elsewhere"
+LOCALE=C
+if localedef -i de_DE -f UTF-8 "$dir/de_DE.UTF-8" >/dev/null 2>&1; then LOCALE=de_DE.UTF-8; fi
+elsewhere() {
+  (cd "$dir" && LOCPATH=$dir LC_ALL=$LOCALE LANG=$LOCALE TZ=Asia/Tokyo "$root/analysis/paper.sh" "$dir/results elsewhere" "$again")
+}
+check "the paper builds elsewhere (locale $LOCALE)" elsewhere
+check "the same results give the same bytes" same_bytes "$full" "$again"
 
 part=$dir/part
 paper_copy "$part"
