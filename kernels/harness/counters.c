@@ -9,6 +9,7 @@
 #include "counters_hopeless.h"
 #include "counters_probe.h"
 #include "groups.h"
+#include "kernel.h"
 #include "readings.h"
 
 #include <dlfcn.h>
@@ -61,7 +62,8 @@ static struct {
     double total[COUNTER_EVENTS_MAX];
     char refused[COUNTER_EVENTS_MAX][COUNTER_REASON_MAX];
     unsigned opened, collected;
-    bool active[THREADS_MAX];
+    /* workers still read it while others, done, write what is above: lines of its own */
+    _Alignas(CACHE_SECTOR) bool active[THREADS_MAX];
     char choice_reason
         [COUNTER_REASON_MAX]; /* why a backend before this one, or a whole kind, does not count */
     bool software_only, simulated;
