@@ -41,6 +41,11 @@ shares false_active glibc no
 shares false_active tlfl-packed yes
 shares false_passive tlfl-packed yes
 
+# what the harness makes: nothing
+kernel glibc "$words" null --threads $threads --ops 200
+is "null: the harness makes no false sharing, misses" "$(column sim_false_sharing)" 0
+is "null: nor true sharing, misses" "$(column sim_true_sharing)" 0
+
 # memory of the own node, of another: one thread a core of two nodes
 for allocator in tlfl tlfl-remote; do
   kernel $allocator "$words" churn --threads 32 --ops 2000
