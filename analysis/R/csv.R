@@ -29,6 +29,7 @@ write_fit <- function(fit, out) {
   write_csv(fit$fit, FIT_COLUMNS, file.path(out, "fit.csv"))
   write_csv(fit$model, MODEL_COLUMNS, file.path(out, "model.csv"))
   write_csv(fit$held_out, HELD_OUT_COLUMNS, file.path(out, "heldout.csv"))
+  write_worlds(fit, out)
 }
 
 #' Read a CSV of an earlier script; refuses a missing file or column.
@@ -44,7 +45,7 @@ read_csv <- function(file, columns, text = FALSE) {
 
 #' Read what write_fit wrote.
 read_fit <- function(out) {
-  list(fit = read_csv(file.path(out, "fit.csv"), FIT_COLUMNS),
-       model = read_csv(file.path(out, "model.csv"), MODEL_COLUMNS),
-       held_out = read_csv(file.path(out, "heldout.csv"), HELD_OUT_COLUMNS))
+  c(list(fit = read_csv(file.path(out, "fit.csv"), FIT_COLUMNS),
+         model = read_csv(file.path(out, "model.csv"), MODEL_COLUMNS),
+         held_out = read_csv(file.path(out, "heldout.csv"), HELD_OUT_COLUMNS)), read_worlds(out))
 }

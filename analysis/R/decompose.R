@@ -40,11 +40,22 @@ simulated_fastpath <- function(timed) {
   pick_slice(rows, c("variant", "size_min", "size_max", "work"))
 }
 
-#' The slice of churn that is taken apart: of a sweep that plants nothing, and that has several thread counts.
+# Where the whole and the contended fast path are looked for first, and the planted lock, which has a sweep of its own.
+WHOLE_SWEEPS <- c("model-sim", "timed")
+LOCKED_SWEEP <- "model-locked-sim"
+
+#' The slice of churn that is taken apart: of a sweep that plants nothing, threads varying, and the planted lock's with it.
 simulated_whole <- function(timed) {
   rows <- timed[timed$kernel %in% "churn", , drop = FALSE]
-  rows <- rows[!rows$folder %in% rows$folder[param_number(rows, "planted") %in% 1:16], , drop = FALSE]
-  pick_slice(rows_of(rows, "churn", c("model-sim", "timed")))
+  with_locked(rows[!rows$folder %in% rows$folder[param_number(rows, "planted") %in% 1:16], , drop = FALSE])
+}
+
+#' One slice of the preferred sweep; and of LOCKED_SWEEP what differs from it in allocator and number of operations alone.
+with_locked <- function(rows) {
+  main <- pick_slice(rows_of(rows, rows$kernel[1], WHOLE_SWEEPS))
+  locked <- rows[rows$sweep %in% LOCKED_SWEEP & !rows$allocator %in% main$allocator, , drop = FALSE]
+  same <- setdiff(CELL_COLUMNS, "work")
+  rbind(main, locked[cell_key(locked, same) %in% cell_key(main, same), , drop = FALSE])
 }
 
 #' T_metadata over a slice's size distribution, by allocator.

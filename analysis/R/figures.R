@@ -638,6 +638,7 @@ all_figures <- function(results, fit, registry) {
   list(throughput = figure_throughput(results, registry), latency = figure_latency(results, registry),
        metadata = figure_metadata(fit, registry, results), falseshare = figure_falseshare(results, registry),
        rss = figure_rss(results, registry), c2c = figure_c2c(results, registry), model = figure_model(fit, registry),
+       predicted = figure_predicted(fit, registry), decomposed = figure_decomposed(fit, registry),
        coherence = figure_coherence(results, registry), timed = figure_timed(results, registry))
 }
 
@@ -660,6 +661,8 @@ FIGURE_TITLES <- c(throughput = "Throughput of the random workload by threads", 
                    rss = "Resident memory beyond live bytes and harness",
                    c2c = "One cache line fetched from another CPU, in ns, by its state there",
                    model = "The terms stacked against the measured time of the random workload",
+                   predicted = "Held-out validation: predicted against measured time, and the error by threads",
+                   decomposed = "The random workload on the simulated machine, taken apart by its counters",
                    coherence = "Misses and who causes them, on the simulated machine",
                    timed = "Simulated throughput and tail of the random workload by threads")
 

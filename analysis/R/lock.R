@@ -25,14 +25,14 @@ fit_lock <- function(rows, metrics) {
 }
 
 CONTENTION_CSV <- c("world", "kernel", "allocator", "model", "label", "parameters", "rms", "worst", "worst_n", "last",
-                    "chosen", "reason")
+                    "chosen", "launches", "reason")
 
 # Below, no model with a parameter for contention can be judged by a thread count left out.
 CONTENTION_COUNTS <- 3
 
 #' Which model of contention predicts an allocator's thread counts best, each left out in turn.
 #' @param rows launches with threads and `time` (what is left after alpha where that is known)
-#' @return data.frame of CONTENTION_CSV
+#' @return data.frame of CONTENTION_CSV; launches are those of the thread count that has fewest
 contention_table <- function(rows, time, world, kernel) {
   do.call(rbind, lapply(unique(rows$allocator), function(a) {
     own <- rows$allocator == a
@@ -44,6 +44,7 @@ contention_table <- function(rows, time, world, kernel) {
       return(line)
     }
     judged <- choose_contention(data.frame(threads = rows$threads[own], ns_per_op = time[own]))
+    judged$launches <- min(table(rows$threads[own]))
     cbind(data.frame(world = world, kernel = kernel, allocator = a),
           judged[setdiff(CONTENTION_CSV, c("world", "kernel", "allocator"))])
   }))

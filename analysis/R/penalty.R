@@ -66,7 +66,7 @@ metric_of <- function(rows, metrics, name) {
 #' @param rows of planted_rows, one placement and thread count, with the column `y`
 #' @return number; NA where there are not two doses, or where nothing moved
 planted_slope <- function(rows) {
-  slope <- function(own, x) if (length(unique(x)) < 2) NA_real_ else unname(stats::coef(stats::lm(own$y ~ x))[2])
+  slope <- function(own, x) if (length(unique(x)) < 2) NA_real_ else stats::cov(x, own$y) / stats::var(x)
   shared <- rows[rows$ring == "shared" | rows$dose == 0, , drop = FALSE]
   control <- rows[rows$ring == "own" | rows$dose == 0, , drop = FALSE]
   per_dose <- slope(control, control$dose)

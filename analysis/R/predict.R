@@ -34,6 +34,14 @@ drawn_on <- function(n, value, at) {
   max(0, value[left] + slope * (log2(at) - x[left]))
 }
 
+#' alpha's time at n, from launches at other thread counts or at that one.
+moved_at <- function(rows, n) {
+  if (is.null(rows) || nrow(rows) == 0) return(NA_real_)
+  at <- sort(unique(rows$threads))
+  value <- vapply(at, function(k) stats::median(rows$moved[rows$threads == k]), 0)
+  if (n %in% at) value[at == n] else drawn_on(at, value, n)
+}
+
 #' Each thread count of an allocator predicted from the others.
 #' @param own launches of one allocator: threads, `time`, and `moved`, the part of time that alpha explains (0 where unknown)
 #' @param unit of time
@@ -43,8 +51,7 @@ predict_threads <- function(own, world, unit) {
   do.call(rbind, lapply(counts[counts > 1], function(n) {
     rest <- own[own$threads != n, , drop = FALSE]
     fit <- best_contention(rest$threads, rest$time - rest$moved)
-    at <- sort(unique(rest$threads))
-    moved <- drawn_on(at, vapply(at, function(k) stats::median(rest$moved[rest$threads == k]), 0), n)
+    moved <- moved_at(rest, n)
     here <- own[own$threads == n, , drop = FALSE]
     predicted_cell("threads", world, here, here$time, if (is.null(fit)) NA_real_ else predict_contention(fit, n) + moved, unit,
                    if (is.null(fit)) "" else fit$model,
@@ -80,17 +87,20 @@ LOCK_MODELS <- c("none", "queue", "handover", "ticket")
 #' @param contended launches of the contended fast path: allocator, threads, time, moved; NULL where there are none
 predict_allocators <- function(main, metadata, contended, world, unit) {
   one <- main[main$threads == 1, , drop = FALSE]
+  most <- names(which.max(table(one$work))) # a shorter run is colder: it says nothing of the others
+  one <- one[one$work %in% most, , drop = FALSE]
   beyond <- vapply(unique(one$allocator), function(a) stats::median(one$time[one$allocator == a]) - metadata[[a]], 0)
   do.call(rbind, lapply(unique(main$allocator), function(a) {
-    others <- beyond[allocator_family(names(beyond)) != allocator_family(a)]
-    single <- metadata[[a]] + (if (length(others) > 0) stats::median(others) else NA_real_)
+    others <- tapply(beyond, allocator_family(names(beyond)), stats::median) # a family has one voice
+    others <- others[names(others) != allocator_family(a)]
+    single <- metadata[[a]] + median_or(as.numeric(others), NA_real_)
     own <- contended[contended$allocator %in% a, , drop = FALSE]
     fit <- if (length(unique(own$threads)) > 1) best_contention(own$threads, own$time - own$moved, LOCK_MODELS)
     do.call(rbind, lapply(sort(unique(main$threads)), function(n) {
       here <- main[main$allocator == a & main$threads == n, , drop = FALSE]
       if (nrow(here) == 0) return(NULL)
       wait <- if (n == 1) 0 else waiting_of(fit, single, n)
-      moved <- if (n == 1) 0 else median_or(own$moved[own$threads == n], NA_real_)
+      moved <- if (n == 1) 0 else moved_at(own, n)
       reason <- if (is.na(single)) "not identifiable here: no fastpath rows that cover these sizes, or no other allocator"
                 else if (is.na(wait + moved)) "not identifiable here: no contended fast path of it at this thread count"
                 else ""
@@ -102,12 +112,14 @@ predict_allocators <- function(main, metadata, contended, world, unit) {
 
 median_or <- function(x, otherwise) if (length(x) > 0) stats::median(x) else otherwise
 
+LEAST_THINK <- 1e-6 # ns or cycles outside the lock: with exactly 0 a closed queue has a single state
+
 #' Waiting at n threads of a workload that takes `single` alone, by a fit of another workload with the same locks.
 waiting_of <- function(fit, single, n) {
   if (is.null(fit) || is.na(single)) return(NA_real_)
   p <- fit$parameters
   if (fit$model == "none") return(0)
-  p[["think"]] <- max(single - p[["service"]], TINY_NS)
+  p[["think"]] <- max(single - p[["service"]], LEAST_THINK)
   CONTENTION_MODELS[[fit$model]]$time(p, n) - p[["think"]] - p[["service"]]
 }
 
@@ -159,7 +171,7 @@ contended_fastpath <- function(timed, cost) {
   rows <- timed[timed$kernel %in% "fastpath", , drop = FALSE]
   rows <- rows[rows$folder %in% rows$folder[rows$threads > 1], , drop = FALSE]
   if (nrow(rows) == 0) return(NULL)
-  rows <- pick_slice(rows)
+  rows <- with_locked(rows)
   moved <- launch_terms(rows, 0, cost)
   transform(rows, time = cycles, moved = moved$alpha + moved$node)
 }

@@ -306,6 +306,89 @@ synthetic_times <- function(columns, reps) {
   synthetic_parts(parts)
 }
 
+# Cycles and lines an operation: the truth behind the simulated rows of the cost model. metadata steps at `step` bytes; the lock
+# is a closed queue.
+SYNTHETIC_MODEL <- data.frame(
+  allocator = c("glibc", "mimalloc", "tlfl", "tlfl-locked", "tlfl-packed", "tlfl-remote"),
+  small = c(146, 60, 48, 108, 48, 48), large = c(316, 126, 60, 120, 60, 60), step = c(1024, 512, 1024, 1024, 1024, 1024),
+  further = c(50, 44, 40, 40, 40, 40), service = c(0, 0, 0, 400, 0, 0), false = c(0, 0, 0, 0, 0.2, 0),
+  node = c(0, 0, 0, 0, 0, 0.08)
+)
+SYNTHETIC_MACHINE <- paste0("nodes=4,cores_per_node=16,mhz=2000,l1=32768:8:4,l2=524288:8:12,l3=33554432:16:39,",
+                            "cache_local=185,cache_remote=250,memory_local=220,memory_remote=244")
+SYNTHETIC_MODEL_SIZES <- c(16, 64, 128, 256, 512, 768, 1024, 1280, 2048, 3072, 4096)
+
+synthetic_step <- function(truth, size) ifelse(size <= truth$step, truth$small, truth$large)
+
+#' T_metadata over the sizes of the whole, as the fit draws it between the sizes that were measured.
+synthetic_mix <- function(truth) {
+  mean(stats::approx(log2(SYNTHETIC_MODEL_SIZES), synthetic_step(truth, SYNTHETIC_MODEL_SIZES), seq(4, 12, length.out = 513))$y)
+}
+
+#' Terms of the whole at n threads.
+synthetic_terms <- function(truth, n) {
+  out <- c(metadata = synthetic_mix(truth), further = truth$further, memory = 8 + 0.1 * 216,
+           alpha = 362 * truth$false * (n > 1), node = 24 * truth$node * (n > 1))
+  single <- sum(out[c("metadata", "further", "memory")])
+  think <- max(1, single - truth$service)
+  c(out, lock = if (truth$service > 0) queue_time(think, truth$service, n) - think - truth$service else 0)
+}
+
+#' A launch of the whole.
+synthetic_whole <- function(columns, id, sweep, truth, n, rep, ops = 3000) {
+  terms <- synthetic_terms(truth, n)
+  instr <- (terms[["metadata"]] + terms[["further"]]) * synthetic_noise(0.003)
+  lock <- terms[["lock"]] * synthetic_noise(0.02) + stats::rnorm(1, 0, 1)
+  false <- truth$false * (n > 1) * synthetic_noise(0.05)
+  node <- truth$node * (n > 1)
+  each <- c(instructions = instr, l1d_miss = 1.1 + false, l3_access = 0.1 + false, l3_miss = 0.1, hitm_local = false,
+            hitm_remote = 0, sim_true_sharing = 0, sim_false_sharing = false, sim_dram_local = 0.1 - node, sim_dram_remote = node)
+  part <- synthetic_simulated(columns, id, sweep, "churn", truth$allocator, n, rep, each, "timed", ops = ops, size_min = 16,
+                              size_max = 4096, size_dist = "loguniform", live_blocks = 100, touch = "line")
+  part$row$sim_cycles_per_op <- sprintf("%.4f", instr + terms[["memory"]] + false * 362 + node * 24 + lock)
+  part$metrics <- c(part$metrics, sprintf("%s,sim_upgrades,count,%.0f,", id, false * ops * n),
+                    sprintf("%s,sim_machine,,\"%s\",", id, SYNTHETIC_MACHINE))
+  part
+}
+
+#' A launch of the fast path.
+synthetic_fast <- function(columns, id, sweep, truth, size, rep) {
+  cycles <- synthetic_step(truth, size) * synthetic_noise(0.001)
+  each <- c(instructions = cycles, l1d_miss = 0, l3_access = 0, l3_miss = 0, hitm_local = 0, hitm_remote = 0,
+            sim_true_sharing = 0, sim_false_sharing = 0, sim_dram_local = 0, sim_dram_remote = 0)
+  part <- synthetic_simulated(columns, id, sweep, "fastpath", truth$allocator, 1, rep, each, "timed", variant = "pair",
+                              size_min = size, size_max = size, size_dist = "fixed", heap_state = "warm")
+  part$row$sim_cycles_per_op <- sprintf("%.4f", cycles)
+  part$metrics <- c(part$metrics, sprintf("%s,sim_upgrades,count,0,", id))
+  part
+}
+
+#' Rows of the cost model's sweeps on the simulated machine.
+#' @return list by sweep of list(rows, metrics)
+synthetic_model <- function(columns, reps) {
+  truth <- split(SYNTHETIC_MODEL, seq_len(nrow(SYNTHETIC_MODEL)))
+  of <- function(names) truth[SYNTHETIC_MODEL$allocator %in% names]
+  collect <- function(cells, make) {
+    parts <- list()
+    for (i in seq_len(nrow(cells))) for (rep in seq_len(reps)) for (one in of(cells$allocator[i])) {
+      parts <- c(parts, list(make(synthetic_id(parts), one, cells[i, ], rep)))
+    }
+    synthetic_parts(parts)
+  }
+  variants <- c("tlfl", "tlfl-locked", "tlfl-packed", "tlfl-remote")
+  all <- SYNTHETIC_MODEL$allocator
+  planted <- rbind(expand.grid(allocator = variants, n = 4, size = NA, stringsAsFactors = FALSE),
+                   expand.grid(allocator = variants, n = 1, size = 64, stringsAsFactors = FALSE))
+  list("model-sim" = collect(expand.grid(allocator = all, n = c(1, 2, 4, 8, 16), stringsAsFactors = FALSE),
+                             function(id, one, cell, rep) synthetic_whole(columns, id, "model-sim", one, cell$n, rep)),
+       "fastpath-sim" = collect(expand.grid(allocator = all, size = SYNTHETIC_MODEL_SIZES, stringsAsFactors = FALSE),
+                                function(id, one, cell, rep) synthetic_fast(columns, id, "fastpath-sim", one, cell$size, rep)),
+       "variants-sim" = collect(planted, function(id, one, cell, rep) {
+         if (is.na(cell$size)) synthetic_whole(columns, id, "variants-sim", one, cell$n, rep)
+         else synthetic_fast(columns, id, "variants-sim", one, cell$size, rep)
+       }))
+}
+
 #' A listing as ak disasm prints it.
 #' @param marks of each instruction: letters of l load, s store, a atomic, t thread-local, b branch
 synthetic_listing <- function(root, allocator, call, text, marks = rep("", length(text))) {
@@ -347,6 +430,7 @@ write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   simulated <- list(coherence = synthetic_coherence(columns, reps), timed = synthetic_times(columns, reps),
                     quantum = synthetic_quantum(columns, "quantum", "weave", 1000, reps),
                     slack = synthetic_quantum(columns, "slack", "timed", 50, reps))
+  simulated <- c(simulated, synthetic_model(columns, reps))
   for (name in names(simulated)) put(name, simulated[[name]]$rows, metrics = simulated[[name]]$metrics)
   put("remote", synthetic_remote(columns, cpus, reps))
   put("latency", c2c$rows, matrix = c2c$matrix)

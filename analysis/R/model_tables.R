@@ -1,0 +1,127 @@
+# Tables of the cost model: held-out errors, steps of T_metadata, planted costs, models of contention.
+
+KIND_TEXT <- c(single = "one thread", contended = "several")
+
+#' Errors by world, threads and what was left out.
+table_heldout <- function(fit) {
+  summary <- held_out_summary(fit$predicted)
+  if (is.null(summary)) return(list(reason = "not measured here: no held-out cell could be predicted", launches = integer()))
+  body <- lapply(seq_len(nrow(summary)), function(i) {
+    s <- summary[i, ]
+    what <- if (s$held_out == "all") "\\emph{all}" else HELD_OUT_TEXT[[s$held_out]]
+    c(WORLD_TEXT[[s$world]], KIND_TEXT[[s$kind]], what, s$cells, share_tex(s$median), share_tex(s$worst),
+      share_tex(s$within), share_tex(s$goal), if (s$held_out == "all") if (s$met) "met" else "missed" else " ")
+  })
+  ends <- which(c(summary$held_out[-1] == "all", FALSE))
+  head <- c("machine", "threads", "left out", "cells", "median", "worst", "within", "goal", "")
+  list(lines = tabular("lllrrrrrl", head, body, ends),
+       launches = cell_launches(fit$predicted),
+       caption = c("Relative errors of cells that the fit did not see; within: the share of them under the goal, which is for",
+                   "the median over all cells. On the simulated machine prices and times are the same model's, so that only",
+                   "the estimator is checked there.",
+                   sprintf("Measured over %s a cell.", launches_phrase(cell_launches(fit$predicted)))))
+}
+
+#' Launches behind the cells that were predicted.
+cell_launches <- function(predicted) predicted$launches[is.finite(predicted$error)]
+
+#' Steps of T_metadata by allocator (variant pair), in the world that has more sizes.
+table_steps <- function(fit, registry) {
+  steps <- fit$steps[fit$steps$variant %in% METADATA_VARIANT, , drop = FALSE]
+  if (is.null(steps) || nrow(steps) == 0) {
+    return(list(reason = "not measured here: no ok single-thread fastpath rows", launches = integer()))
+  }
+  sizes <- tapply(steps$sizes, steps$world, sum)
+  steps <- steps[steps$world == names(sizes)[which.max(sizes)], , drop = FALSE]
+  body <- lapply(display_order(registry, unique(steps$allocator)), function(a) {
+    own <- steps[steps$allocator == a, , drop = FALSE]
+    c(tex_escape(allocator_label(registry, a)), nrow(own),
+      paste(sprintf("%s\\,B: %s", ifelse(own$size_from == own$size_to, own$size_from, paste0(own$size_from, "--", own$size_to)),
+                    number_text(own$level)), collapse = "; "))
+  })
+  list(lines = tabular(paste0("lr", wrapped(0.68)), c("allocator", "steps", sprintf("%ss an operation", steps$unit[1])), body),
+       launches = steps$launches,
+       caption = c(sprintf("On the %s; sizes that stand together cost the same, as far as these data tell.",
+                           WORLD_TEXT[[steps$world[1]]]),
+                   sprintf("Found by penalised change points over the sizes that were measured; %s a step.",
+                           launches_phrase(steps$launches))))
+}
+
+PLANT_TEXT <- c(metadata = "$T_{\\mathrm{metadata}}$", lock = "$C_{\\mathrm{lock}}$", lines_false = "$\\alpha$, false sharing",
+                lines_node = "$\\alpha$, other node")
+
+#' Is every planted cost where it belongs?
+table_planted <- function(fit, registry) {
+  plants <- fit$plants
+  if (is.null(plants) || nrow(plants) == 0) {
+    return(list(reason = "not measured here: no simulated rows of tlfl and its variants", launches = integer()))
+  }
+  body <- lapply(seq_len(nrow(plants)), function(i) {
+    p <- plants[i, ]
+    first <- i == 1 || p$allocator != plants$allocator[i - 1] || p$n != plants$n[i - 1]
+    c(if (first) tex_escape(allocator_label(registry, p$allocator)) else " ", if (first) p$n else " ",
+      paste0(PLANT_TEXT[[p$term]], if (isTRUE(as.logical(p$planted))) "$^{\\ddagger}$"), number_text(p$value), interval_tex(p),
+      tex_escape(p$unit), number_text(p$margin), p$verdict)
+  })
+  ends <- which(diff(match(plants$allocator, unique(plants$allocator))) != 0)
+  list(lines = tabular("lrlrrrrl", c("allocator", "n", "term", "difference", INTERVAL_HEAD, "unit", "margin", ""), body, ends),
+       launches = plants$launches,
+       caption = c("Variants: differences from tlfl, of paired launches; tlfl: its own values. Double dagger: what was planted.",
+                   "Absent: the whole interval lies within the margin; present: all of it lies beyond.",
+                   sprintf("Simulated; %s a line.", launches_phrase(plants$launches))))
+}
+
+#' The model of contention that predicts an allocator's thread counts best.
+table_contention <- function(fit, registry) {
+  own <- fit$contention[fit$contention$chosen %in% TRUE, , drop = FALSE]
+  if (is.null(own) || nrow(own) == 0) {
+    reason <- unique(stats::na.omit(fit$contention$reason))
+    return(list(reason = if (length(reason) > 0) reason[1] else "not measured here: no ok churn rows", launches = integer()))
+  }
+  all <- fit$contention
+  cell <- function(row, model) {
+    at <- all[all$world == row$world & all$allocator == row$allocator & all$model %in% model, , drop = FALSE]
+    if (nrow(at) == 0 || is.na(at$rms)) return("")
+    if (at$chosen) sprintf("\\textbf{%s}", share_tex(at$rms)) else share_tex(at$rms)
+  }
+  body <- lapply(seq_len(nrow(own)), function(i) {
+    c(WORLD_TEXT[[own$world[i]]], tex_escape(allocator_label(registry, own$allocator[i])),
+      vapply(names(CONTENTION_MODELS), function(model) cell(own[i, ], model), ""))
+  })
+  head <- vapply(CONTENTION_MODELS, function(model) tex_escape(model$label), "")
+  align <- paste0("ll", paste(rep(wrapped(0.11), length(head)), collapse = ""))
+  list(lines = tabular(align, c("machine", "allocator", head), body),
+       launches = own$launches,
+       caption = c("Each thread count left out in turn and predicted from the others: root mean square of the relative error.",
+                   "Bold: the simplest of those that the noise cannot tell from the best.",
+                   sprintf("Medians over %s a thread count.", launches_phrase(own$launches))))
+}
+
+#' Sentences of the model's section.
+worlds_macros <- function(fit) {
+  summary <- held_out_summary(fit$predicted)
+  all <- summary[summary$held_out == "all", , drop = FALSE]
+  said <- if (is.null(all) || nrow(all) == 0) "No held-out cell could be predicted in these data."
+          else paste(vapply(seq_len(nrow(all)), function(i) {
+            s <- all[i, ]
+            sprintf(paste("On the %s, with %s, the median error of %s that the fit did not see is %s, %s the %s asked for;",
+                          "the worst is %s."),
+                    WORLD_TEXT[[s$world]], c(single = "one thread", contended = "several threads")[[s$kind]],
+                    plural(s$cells, "cell"), share_tex(s$median), if (s$met) "under" else "not under", share_tex(s$goal),
+                    share_tex(s$worst))
+          }, ""), collapse = " ")
+  c(sayWholeHeldOut = said, sayPlants = plants_sentence(fit$plants))
+}
+
+#' What the planted costs show, in a sentence.
+plants_sentence <- function(plants) {
+  if (is.null(plants) || nrow(plants) == 0) return("No planted cost was looked for in these data.")
+  planted <- plants[plants$planted %in% TRUE, , drop = FALSE]
+  rest <- plants[!plants$planted %in% TRUE, , drop = FALSE]
+  count <- function(own, verdict) sum(own$verdict == verdict)
+  paste0("Of the ", plural(nrow(planted), "planted cost"), ", ", count(planted, "present"), " ",
+         if (count(planted, "present") == 1) "is" else "are", " present in the term that it belongs to; of the ",
+         plural(nrow(rest), "other term"), " ", count(rest, "absent"), " ", if (count(rest, "absent") == 1) "is" else "are",
+         " absent, ", count(rest, "present"), " present, and ", nrow(rest) - count(rest, "absent") - count(rest, "present"),
+         " open.")
+}

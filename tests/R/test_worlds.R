@@ -1,0 +1,137 @@
+# The cost model on the simulated machine: terms, steps, planted costs and held-out cells, from rows with a known truth.
+
+root <- tempfile("ak-worlds-")
+set.seed(11)
+for (one in names(made <- synthetic_model(run_columns(), 6))) {
+  synthetic_write(file.path(root, one), contract, made[[one]]$rows, metrics = made[[one]]$metrics)
+}
+results <- read_results(root, contract)
+fitted <- fit_model(results)
+plants_of <- function(results) fit_plants(results, decompose(results)$cost)
+truth_of <- function(allocator) SYNTHETIC_MODEL[SYNTHETIC_MODEL$allocator == allocator, ]
+
+test_that("the whole is taken apart into the terms that it was made of", {
+  terms <- fitted$terms
+  for (a in SYNTHETIC_MODEL$allocator) for (n in c(1, 4, 16)) {
+    wanted <- synthetic_terms(truth_of(a), n)
+    for (term in names(wanted)) {
+      value <- terms$value[terms$allocator == a & terms$n == n & terms$term == term]
+      expect_lt(abs(value - wanted[[term]]), max(2.5, 0.04 * abs(wanted[[term]])))
+    }
+  }
+})
+
+test_that("steps of T_metadata lie where they were put, and nowhere else", {
+  steps <- fitted$steps[fitted$steps$world == "simulated", ]
+  for (a in SYNTHETIC_MODEL$allocator) {
+    own <- steps[steps$allocator == a, ]
+    expect_equal(own$size_to[1], truth_of(a)$step)
+    expect_equal(nrow(own), 2)
+    expect_equal(own$level, c(truth_of(a)$small, truth_of(a)$large), tolerance = 0.01)
+  }
+  expect_equal(step_partition(log(c(10, 10.05, 9.97, 10.02)), 0.001), rep(1, 4))
+  expect_equal(step_partition(log(c(10, 10, 20, 20, 10)), 0.001), c(1, 1, 2, 2, 3))
+  expect_equal(step_partition(numeric(), 0.1), integer())
+})
+
+test_that("a planted cost is present in its own term, absent in the others, and tlfl has none", {
+  plants <- fitted$plants
+  expect_setequal(plants$allocator, c("tlfl", names(PLANTS)))
+  expect_true(all(plants$verdict[plants$planted] == "present"))
+  expect_true(all(plants$verdict[!plants$planted] == "absent"))
+  expect_equal(plants$term[plants$planted], unname(PLANTS))
+})
+
+test_that("without a plant the plant is not seen, and few launches are not judged", {
+  blind <- results
+  own <- blind$simulated
+  same <- own$allocator %in% names(PLANTS)
+  own[same, ] <- transform(own[match(sub("tlfl-[a-z]+", "tlfl", paste(own$allocator, own$threads, own$rep, own$folder,
+                                                                       own$kernel, own$size_min))[same],
+                                     paste(own$allocator, own$threads, own$rep, own$folder, own$kernel, own$size_min)), ],
+                           allocator = own$allocator[same])
+  blind$simulated <- own
+  plants <- plants_of(blind)
+  expect_false(any(plants$verdict == "present"))
+  few <- results
+  few$simulated <- few$simulated[few$simulated$rep < 6, ]
+  expect_match(plants_of(few)$verdict, "not judged")
+})
+
+test_that("held-out cells are predicted: sizes but at a step, thread counts, and an allocator that no fit saw", {
+  cells <- fitted$predicted
+  expect_setequal(cells$held_out, c("size", "threads", "allocator"))
+  error <- function(what, ...) abs(cells$error[cells$held_out == what & ...])
+  expect_lt(stats::median(error("size", TRUE)), 0.01)
+  # What begins with the second thread cannot be known where two threads are left out.
+  begins <- cells$n == 2 & cells$allocator %in% c("tlfl-locked", "tlfl-packed")
+  expect_lt(max(error("threads", !begins)), 0.05)
+  expect_lt(max(error("threads", begins)), 0.25)
+  expect_lt(max(error("allocator", cells$n == 1)), 0.10)
+  blank <- cells[is.na(cells$predicted), ]
+  expect_true(all(blank$held_out == "allocator" & blank$n > 1 & grepl("no contended fast path", blank$reason)))
+  said <- held_out_lines(cells)
+  expect_match(said[1], "^held out, simulated machine, ")
+  expect_true(any(grepl("n = 16, S = 16 to 4096 B", said, fixed = TRUE)))
+})
+
+test_that("rows with more threads than cores enter nothing", {
+  over <- results
+  late <- over$simulated$threads == 16
+  over$simulated$oversubscribed[late] <- 1
+  expect_equal(max(decompose(over)$terms$n), 8)
+})
+
+test_that("P_eff is the slope over planted lines, less that of the threads' own", {
+  rows <- expand.grid(dose = c(0, 1, 2, 4), ring = c("shared", "own"), rep = 1:6, stringsAsFactors = FALSE)
+  set.seed(3)
+  rows$moved <- ifelse(rows$ring == "own", 0, 0.9 * rows$dose)
+  rows$y <- 100 + 5 * rows$dose + 80 * rows$moved + stats::rnorm(nrow(rows))
+  expect_equal(planted_slope(rows), 80, tolerance = 0.02)
+  expect_true(is.na(planted_slope(rows[rows$dose == 0, ])))
+})
+
+test_that("prices come from chases that one level serves, and what no kernel measured from the machine's file", {
+  chase <- data.frame(kernel = "chase", threads = 1, ops = 1000, l1d_miss = c(10, 1010, 1010, 1010), ev_l2 = c(0, 1, 0, 0),
+                      ev_l3 = c(0, 0, 1, 0), ev_dram = c(0, 0, 0, 1), ev_node = c(0, 0, 0, 1), cycles = c(4, 12, 39, 244),
+                      placement = "compact", params = "", folder = "x", allocator = "glibc", key = "x/1")
+  for (column in setdiff(CELL_COLUMNS, names(chase))) chase[[column]] <- NA
+  metrics <- data.frame(key = "x/1", name = "sim_machine", value = SYNTHETIC_MACHINE)
+  prices <- sim_prices(chase, metrics)
+  expect_equal(prices$value[match(c("l1", "l2", "l3", "dram_remote"), prices$price)], c(4, 12, 39, 244))
+  expect_true(is.na(prices$value[prices$price == "dram_local"]))
+  cost <- event_costs(prices, machine_prices(chase, metrics))
+  expect_equal(cost[["false"]], 2 * (185 - 4))
+  expect_setequal(attr(cost, "stated"), c("dram_local", "core_local", "core_remote"))
+  expect_true(is.na(event_costs(prices)[["dram"]]))
+})
+
+test_that("the median of a term covers the truth as often as its interval says, over 200 data sets", {
+  truth <- truth_of("tlfl-packed")
+  cost <- event_costs(data.frame(price = PRICES, value = NA), machine_prices(data.frame(key = "a"),
+                                  data.frame(key = "a", name = "sim_machine", value = SYNTHETIC_MACHINE)))
+  wanted <- synthetic_terms(truth, 4)
+  launch <- function() {
+    instr <- (wanted[["metadata"]] + wanted[["further"]]) * synthetic_noise(0.003)
+    false <- truth$false * synthetic_noise(0.05)
+    data.frame(instr = instr, ev_l2 = 1, ev_l3 = 0, ev_dram = 0.1, ev_read_shared = 0, ev_false = false, ev_node = 0,
+               cycles = instr + 8 + 21.6 + false * 362 + stats::rnorm(1, 0, 1))
+  }
+  hits <- count_draws(5, function() {
+    rows <- launch_terms(do.call(rbind, lapply(1:8, function(i) launch())), wanted[["metadata"]], cost)
+    vapply(c("further", "alpha", "lock"), function(term) covers(median_interval(rows[[term]]), wanted[[term]]), TRUE)
+  })
+  expect_exact(hits)
+})
+
+test_that("coefficients of a planted slope are covered in 90 of 100 data sets, by bootstrap over launches", {
+  design <- expand.grid(dose = c(0, 1, 2, 4), ring = c("shared", "own"), rep = 1:6, stringsAsFactors = FALSE)
+  design$moved <- ifelse(design$ring == "own", 0, design$dose)
+  hits <- count_draws(6, function() {
+    rows <- design
+    rows$y <- 100 + 5 * rows$dose + 80 * rows$moved + stats::rnorm(nrow(rows), 0, 6)
+    got <- bootstrap_parameters(rows, function(rows) c(P_eff = planted_slope(rows)), by = c("dose", "ring"), resamples = 100)
+    covers(got, 80)
+  })
+  expect_bootstrap(hits)
+})
