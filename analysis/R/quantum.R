@@ -1,7 +1,7 @@
 # How much of a simulated number is the simulator's own making: counts by the length of a turn (weave mode), times by
 # how far a core may run ahead (timed mode).
 
-QUANTUM_BASE <- c(weave = 1000, timed = 100) # the defaults (docs/counters.md)
+QUANTUM_BASE <- c(weave = 1000, timed = 50) # the defaults (docs/counters.md)
 SLACK_METRICS <- data.frame(
   column = c("sim_cycles_per_op", "l3_miss_per_op", "sim_false_sharing_per_op", "sim_true_sharing_per_op",
              "sim_cross_node_per_op"),

@@ -242,7 +242,7 @@ synthetic_anatomy <- function(columns, reps) {
 #' A row of the simulated machine with 64 cores: counts an operation of `each`, which are columns of runs.csv.
 #' @return list(row, metrics)
 synthetic_simulated <- function(columns, id, sweep, kernel, allocator, threads, rep, each, mode = "weave",
-                                quantum = if (mode == "weave") 1000 else 100, ops = 100, ...) {
+                                quantum = if (mode == "weave") 1000 else 50, ops = 100, ...) {
   row <- synthetic_common(columns, sweep, kernel, allocator, threads, 64, rep, row_id = id, sim_mode = mode,
                           sim_quantum = quantum, ops_per_thread = ops, ops = ops * threads)
   row$counters <- "sim"
