@@ -216,7 +216,7 @@ AK := $(B)/bin/ak
 comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
-PIPELINE := paper sensitivity contention fastpath falseshare remote latency \
+PIPELINE := paper sensitivity contention fastpath falseshare remote latency fragment \
             fastpath-anatomy coherence quantum slack timed
 
 .PHONY: deps
@@ -267,11 +267,16 @@ $(if $(filter bench-tlfl,$(MAKECMDGOALS)),$(if $(filter-out short full,$(BENCH))
 bench-tlfl: all ## tlfl beside its rivals, the table in docs/tlfl.md (BENCH=short, 12 minutes, or BENCH=full, an hour)
 	@BUILD=$(B) experiments/bench/run.sh $(call quote,--$(BENCH)) --doc docs/tlfl.md
 
-.PHONY: fit figures paper
+.PHONY: fit figures paper claims reference
 fit: ## fit the cost model of RESULTS: paper/generated/fit.csv, model.csv, heldout.csv
 	@Rscript analysis/fit.R $(call quote,$(RESULTS)) paper/generated
 figures: fit ## draw every figure of RESULTS as PDF and SVG into paper/generated/
 	@Rscript analysis/figures.R $(call quote,$(RESULTS)) paper/generated
+claims: ## the published claims, tested on RESULTS: the ledger, and paper/generated/claims-verdicts.csv
+	@COLUMNS=$$(tput cols 2>/dev/null || echo 80) Rscript analysis/claims.R $(call quote,$(RESULTS)) paper/generated
+reference: ## make RESULTS the run that paper/reference/ keeps and the README tells of
+	@Rscript analysis/reference.R $(call quote,$(RESULTS)) paper/reference
+	@experiments/bench/splice.sh README.md paper/reference/readme.md claims && rm paper/reference/readme.md
 paper: ## build paper/paper.pdf from RESULTS=results/reproduce
 	@analysis/paper.sh $(call quote,$(RESULTS))
 

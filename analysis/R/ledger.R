@@ -87,6 +87,8 @@ fact_of <- function(value) {
 }
 short_commit <- function(commit) if (is.character(commit)) substr(commit, 1, 12)
 
+README_WIDTH <- 120
+
 #' The README's block: counts by verdict and the run they are from.
 #' @param run of reference_run
 readme_ledger <- function(ledger, run) {
@@ -97,9 +99,11 @@ readme_ledger <- function(ledger, run) {
     sprintf("| %s | %d | %s |", word, length(own), paste0("`", own, "`", collapse = " "))
   }, "")
   machine <- paste0(of("cpu"), ", ", plural(as.numeric(of("cpus")), "CPU"), if (of("hypervisor") == "yes") ", a virtual machine")
-  c(paste0("Verdicts on ", plural(nrow(ledger), "published claim"), " from ", length(unique(ledger$source)), " sources, by"),
-    paste0(plural(as.numeric(of("launches")), "launch", "launches"), " (", of("ok"), " ended well; preset ", of("preset"),
-           ", commit ", of("commit"), ", ", substr(of("last_launch"), 1, 10), ") on"), paste0(machine, ":"), "",
+  intro <- paste0("Verdicts on ", plural(nrow(ledger), "published claim"), " from ", length(unique(ledger$source)),
+                  " sources, by ", plural(as.numeric(of("launches")), "launch", "launches"), " (", of("ok"),
+                  " ended well; preset ", of("preset"), ", commit ", of("commit"), ", ", substr(of("last_launch"), 1, 10),
+                  ") on ", machine, ":")
+  c(strwrap(intro, README_WIDTH), "",
     "| verdict | claims | which |", "|---|---|---|", unname(rows))
 }
 

@@ -8,7 +8,8 @@ NUMBER <- paste0("\\b(", paste(NUMBER_WORDS, collapse = "|"), ")\\b|[0-9][0-9.,]
 latex_prose <- function(lines) {
   lines <- lines[seq(grep("^\\\\title", lines)[1], length(lines))]
   text <- paste(sub("(^|[^\\\\])%.*$", "\\1", lines), collapse = " ")
-  text <- gsub("\\\\(label|ref|figurebody|tablebody|cite|begin|end|bibliographystyle|bibliography)\\{[^}]*\\}(\\[[^]]*\\])?", "", text)
+  layout <- "label|ref|figurebody|tablebody|cite|begin|end|bibliographystyle|bibliography"
+  text <- gsub(paste0("\\\\(", layout, ")\\{[^}]*\\}(\\[[^]]*\\])?"), "", text)
   gsub(" +", " ", text)
 }
 

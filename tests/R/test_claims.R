@@ -1,0 +1,473 @@
+# The ledger: hypotheses as data, the arithmetic of sources, a verdict for every kind of claim, and how it is shown.
+
+claims <- read_claims(file.path(suite, "paper"))
+KINDS_OF_OURS <- setdiff(HYPOTHESIS_KINDS, "arithmetic")
+
+#' A suite's data in a fresh folder, with kernels of applications and, where given, other hypotheses.
+#' @param lines of hypotheses.csv
+claims_in <- function(lines = readLines(file.path(suite, "paper", "hypotheses.csv")), env = parent.frame()) {
+  dir <- local_folder(env)
+  for (sub in c("paper", "kernels/apps", "experiments", "allocators")) dir.create(file.path(dir, sub), recursive = TRUE)
+  copy <- function(...) file.copy(file.path(suite, ...), file.path(dir, dirname(file.path(...))))
+  for (name in c("claims.csv", "claim_values.csv", "conditions.csv")) copy("paper", name)
+  copy("experiments", "schema.md")
+  copy("allocators", "registry.ini")
+  kernels <- c("churn", "anatomy", "fragment", "apps/ndjson", "apps/http_server", "apps/item_store", "apps/file_hash")
+  file.create(file.path(dir, "kernels", paste0(kernels, ".c")))
+  writeLines(lines, file.path(dir, "paper", "hypotheses.csv"))
+  read_claims(file.path(dir, "paper"))
+}
+
+#' hypotheses.csv with one line replaced or added.
+with_line <- function(line, instead = "^$") {
+  lines <- readLines(file.path(suite, "paper", "hypotheses.csv"))
+  c(lines[!grepl(instead, lines)], line)
+}
+
+#' Rows of two allocators: each repetition's value of column for A is that for B times ratio.
+pair_rows_of <- function(kernel, pair, column, base, ratio, reps = 8, spread = 0.001, threads = 1, cpus = 4, ...) {
+  rows <- list()
+  for (rep in seq_len(reps)) for (k in 1:2) {
+    row <- synthetic_common(run_columns(), "s", kernel, pair[k], threads, cpus, rep, ...)
+    row <- synthetic_timed(row, 50, 1e6)
+    value <- base * (if (k == 1) ratio * (1 + spread * (rep - (reps + 1) / 2)) else 1)
+    row[[column]] <- value
+    if (column == "ops_per_s") row$wall_ns <- round(as.numeric(row$ops) / value * 1e9)
+    rows <- c(rows, list(row))
+  }
+  rows
+}
+
+#' A metric of metrics.csv for each row, which gets an id.
+with_metric <- function(rows, name, values) {
+  for (i in seq_along(rows)) rows[[i]]$row_id <- sprintf("%016x", i)
+  list(rows = rows, metrics = sprintf("%s,%s,ratio,%s,", vapply(rows, `[[`, "", "row_id"), name, values))
+}
+
+#' The ledger's line of a claim over rows.
+line_of <- function(id, rows, data = claims, sweep = "s", ...) {
+  claim_line(read_rows(local_folder(), rows, sweep, ...), data, id)
+}
+
+nothing <- function() read_results(local_folder(), contract)
+
+test_that("every claim has one line with a known verdict, also without any rows, and says what it waits for", {
+  ledger <- claims_ledger(nothing(), claims)
+  expect_equal(ledger$id, claims$claims$id)
+  expect_named(ledger, LEDGER_COLUMNS)
+  expect_true(all(ledger$verdict %in% VERDICTS[4:6]))
+  expect_true(all(nzchar(ledger$note)))
+  expect_true(all(ledger$row_ids == "" & ledger$launches == 0 & is.na(ledger$value)))
+  note <- function(id) ledger$note[ledger$id == id]
+  expect_match(note("parse.wall"), "^waits for NDJSON parsing .*ndjson")
+  expect_match(note("paper.ops"), "^no churn rows .sweep paper")
+  expect_match(note("paper.scaling"), "no churn rows of threads>=33, touch=none")
+  expect_equal(ledger$verdict[ledger$id == "parse.musl"], "not testable here")
+  expect_match(note("parse.musl"), "^it takes .*statically")
+})
+
+test_that("the sources' own numbers: 68 % that is 31 %, two absolutes of one ratio, Little, Amdahl, page faults", {
+  outcome <- function(id) {
+    lines <- claims$hypotheses[claims$hypotheses$claim == id & claims$hypotheses$kind == "arithmetic", ]
+    vapply(seq_len(nrow(lines)), function(i) check_arithmetic(lines[i, ], claims, claim_source(claims, id))$outcome, "")
+  }
+  expect_equal(outcome("http.rss"), c("breaks", "holds"))
+  expect_equal(outcome("parse.wall"), c("holds", "holds", "breaks", "within margin"))
+  expect_equal(outcome("paper.ops"), c("holds", "breaks", "holds"))
+  expect_equal(outcome("parse.faults"), c("holds", "within margin", "breaks"))
+  expect_equal(outcome("parse.share"), "within margin")
+  broken <- vapply(claims$claims$id, function(id) length(claim_arithmetic(claims, id)$broken) > 0, NA)
+  expect_equal(names(which(broken)), "http.rss")
+  line <- claim_line(nothing(), claims, "http.rss")
+  expect_equal(line$verdict, "contradicted by its own numbers")
+  expect_match(line$note, "says a decrease of 68 %; its values give 31.2 %: does not hold; ours: not yet measured", fixed = TRUE)
+})
+
+test_that("a veto that broke holds where the text says what its numbers give", {
+  lines <- readLines(file.path(suite, "paper", "hypotheses.csv"))
+  data <- claims_in(sub(",68,,says a decrease", ",31,,says a decrease", lines))
+  expect_equal(claim_line(nothing(), data, "http.rss")$verdict, "not yet measured")
+})
+
+check_of <- function(left, relation, right, margin = NA) {
+  check_arithmetic(list(left = left, relation = relation, right = right, margin = margin, words = "{left} {right}",
+                        where = "h.csv:2"), claims, "contention paper")
+}
+
+test_that("a printed number stands for all that round to it", {
+  expect_equal(half_unit(c("4.18", "38.2", "15092", "5")), c(0.005, 0.05, 0.5, 0.5))
+  side <- evaluate_side("parse.wall.glibc.1 - parse.wall.mimalloc.1", claims, "parsing post", "h.csv:2")
+  expect_equal(c(side$value, side$low, side$high), c(1.43, 1.42, 1.44))
+  ratio <- evaluate_side("parse.wall.glibc.1 / parse.wall.mimalloc.1", claims, "parsing post", "h.csv:2")
+  expect_equal(c(ratio$low, ratio$high), c(4.175 / 2.755, 4.185 / 2.745))
+  expect_equal(check_of("paper.ops.glibc", "=", "4.1")$outcome, "holds")     # 4.115 to 4.125 meets 4.05 to 4.15
+  expect_equal(check_of("paper.ops.glibc", "=", "4.0")$outcome, "breaks")
+  expect_equal(check_of("paper.ops.glibc", "=", "4.0", 0.05)$outcome, "within margin")
+  expect_equal(check_of("paper.ops.glibc", "<=", "4.11")$outcome, "holds")
+  expect_equal(check_of("paper.ops.glibc", "<=", "4.10")$outcome, "breaks")
+  expect_equal(check_of("paper.ops.glibc", ">=", "4.14")$outcome, "breaks")
+  expect_equal(check_of("condition.threads * 2", "=", "128")$text, "128 128: holds")
+  expect_equal(evaluate_side("kv.rss.glibc", claims, "x", "h.csv:2")$value, 334)
+  expect_equal(evaluate_side("kv.rss.glibc.high", claims, "x", "h.csv:2")$value, 359)
+})
+
+test_that("what is no formula, or names what is not there, is refused with its place", {
+  refused <- function(left, message) expect_error(check_of(left, "=", "1"), message, class = "usage_error")
+  refused("system('id')", "h.csv:2: 'system.*expected numbers, published values")
+  refused("paper.ops.glibc[1]", "h.csv:2")
+  refused("1 +", "h.csv:2: not a formula")
+  refused("paper.ops.nobody", "h.csv:2: paper.ops.nobody: no such value in claim_values.csv")
+  refused("condition.wind * 2", "h.csv:2: condition.wind: conditions.csv has no such number")
+  refused("parse.rule.any.high", "the value is empty")
+})
+
+test_that("the validator refuses what it does not know, with file and line", {
+  refused <- function(line, message, instead = "^paper.parity,test") {
+    expect_error(claims_in(with_line(line, instead)), message, class = "usage_error", info = line)
+  }
+  n <- length(readLines(file.path(suite, "paper", "hypotheses.csv")))
+  at <- sprintf("hypotheses.csv:%d: ", n)
+  line <- function(kind = "equivalence", metric = "ops_per_s", allocators = "jemalloc/mimalloc", direction = "", margin = "0.05",
+                   kernel = "churn", filter = "threads<=15", under = "versions", role = "test", claim = "paper.parity") {
+    paste(claim, role, kind, metric, allocators, direction, margin, kernel, "contention", filter, under, ",,,,", sep = ",")
+  }
+  expect_s3_class(claims_in(with_line(line(), "^paper.parity,test"))$hypotheses, "data.frame")
+  refused(line(kind = "sameness"), paste0(at, "kind: unknown 'sameness'; expected one of ratio"))
+  refused(line(metric = "speed"), paste0(at, "metric: unknown 'speed'"))
+  refused(line(allocators = "jemalloc/best"), paste0(at, "allocators: unknown 'best'"))
+  refused(line(allocators = "jemalloc"), paste0(at, "allocators: expected A/B"))
+  refused(line(kernel = "churm"), paste0(at, "kernel: unknown 'churm'"))
+  refused(line(margin = ""), paste0(at, "margin: a equivalence needs one"))
+  refused(line(margin = "-1"), paste0(at, "margin: expected a number from 0 on"))
+  refused(line(filter = "threads<15"), paste0(at, "filter: expected COLUMN=VALUE"))
+  refused(line(filter = "colour=3"), paste0(at, "filter: unknown 'colour'"))
+  refused(line(under = "moon"), paste0(at, "under: unknown 'moon'"))
+  refused(line(role = "veto"), paste0(at, "role: only arithmetic is a veto"))
+  refused(line(role = "judge"), paste0(at, "role: unknown 'judge'"))
+  refused(line(claim = "paper.none"), paste0(at, "claim: unknown 'paper.none'"))
+  refused(line(role = "remark"), "the claim paper.parity has no line of role test")
+  refused(line(), "has a test already, in .*hypotheses.csv", "^none")
+  refused(line(kind = "ratio", claim = "paper.ops", allocators = "mimalloc/jemalloc", direction = "down"),
+          "direction: down is not that of the published ratio", "^paper.ops,test")
+  refused(line(kind = "bound", allocators = "mimalloc", direction = "up"), "direction: unknown 'up'")
+  refused("paper.parity,test,arithmetic,,,,,,,,,1,=,1,,x", "arithmetic is a veto or a remark", "^paper.parity,test")
+  refused("paper.parity,veto,arithmetic,,,,,,,,,1,~,1,,x", "relation: unknown '~'", "^none")
+})
+
+# ---- rules, one by one: each can say yes and no ----
+
+verdict_word <- function(answer) answer$verdict
+
+test_that("an order is met, opposite or a tie", {
+  expect_equal(verdict_word(verdict_order("up", interval_of(3, 1, 5))), "reproduced")
+  expect_equal(verdict_word(verdict_order("down", interval_of(-3, -5, -1))), "reproduced")
+  expect_match(verdict_order("up", interval_of(-3, -5, -1))$note, "the opposite order")
+  expect_match(verdict_order("up", interval_of(1, -1, 3))$note, "tie")
+})
+
+test_that("an equivalence is met, refuted or open", {
+  expect_equal(verdict_word(verdict_equivalence(0.02, interval_of(1.001, 0.99, 1.01))), "reproduced")
+  expect_equal(verdict_word(verdict_equivalence(0.02, interval_of(1.05, 1.03, 1.07))), "not reproduced")
+  expect_equal(verdict_word(verdict_equivalence(0.02, interval_of(0.95, 0.93, 0.97))), "not reproduced")
+  open <- verdict_equivalence(0.02, interval_of(1.01, 0.99, 1.03))
+  expect_equal(open$verdict, "not yet measured")
+  expect_match(open$note, "open: the interval reaches beyond 2.0 %; more launches would tell", fixed = TRUE)
+})
+
+test_that("a bound is met, refuted or open, from both sides", {
+  expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.995, 0.992, 0.998))), "reproduced")
+  expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.98, 0.97, 0.985))), "not reproduced")
+  expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.99, 0.98, 0.995))), "not yet measured")
+  expect_equal(verdict_word(verdict_bound(5, "most", interval_of(3, 2, 4))), "reproduced")
+  expect_equal(verdict_word(verdict_bound(5, "most", interval_of(7, 6, 8))), "not reproduced")
+})
+
+test_that("a count is asked of every launch", {
+  expect_equal(verdict_word(verdict_count(0, c(0, 0))), "reproduced")
+  expect_match(verdict_count(0, c(0, 2))$note, "0 and 2 instead of 0")
+  expect_equal(verdict_word(verdict_count(0, NA_real_)), "not yet measured")
+})
+
+test_that("a decision rule is right or wrong on both sides of the share", {
+  expect_equal(verdict_word(verdict_decision(0.1, 0.3, interval_of(0.8, 0.7, 0.9))), "reproduced")
+  expect_equal(verdict_word(verdict_decision(0.1, 0.05, interval_of(1, 0.9, 1.1))), "reproduced")
+  expect_match(verdict_decision(0.1, 0.05, interval_of(0.8, 0.7, 0.9))$note, "^gains at a share of 5.0 %")
+  expect_match(verdict_decision(0.1, 0.3, interval_of(1, 0.9, 1.1))$note, "^does not gain at a share of 30 %")
+})
+
+test_that("no rule says reproduced where a condition differs, and all of them where none does", {
+  intervals <- list(interval_of(1.24, 1.2, 1.28), interval_of(1, 0.999, 1.001), interval_of(0.7, 0.6, 0.8),
+                    interval_of(-1, -2, -0.5))
+  rules <- function(i, ...) {
+    list(verdict_ratio(1.24, i, ...), verdict_ratio(-1, i, ..., neutral = 0), verdict_order("down", i, ...),
+         verdict_equivalence(0.02, i, ...), verdict_bound(1, "least", i, ...), verdict_bound(1, "most", i, ...),
+         verdict_count(1, 1, ...), verdict_decision(0.1, 0.3, i, ...))
+  }
+  words <- function(...) lapply(intervals, function(i) vapply(rules(i, ...), verdict_word, ""))
+  expect_true(all(Reduce(`|`, lapply(words(), `==`, "reproduced"))))
+  for (condition in c("oversubscribed: 64 threads on 2 CPUs", "reduced: 1 cycles", "on the simulated machine")) {
+    expect_false("reproduced" %in% unlist(words(condition)))
+  }
+})
+
+test_that("no rule has a verdict from fewer launches than an interval needs", {
+  few <- interval_of(1.24, NA, NA, 4)
+  for (answer in list(verdict_ratio(1.24, few), verdict_order("up", few), verdict_equivalence(0.02, few),
+                      verdict_bound(1, "least", few), verdict_decision(0.1, 0.3, few))) {
+    expect_equal(answer$verdict, "not yet measured")
+    expect_match(answer$note, "4 paired launches, fewer than 6")
+  }
+})
+
+# ---- whole claims over rows ----
+
+test_that("near parity over thread counts: equivalent in all of them, or not", {
+  near <- function(ratio, ...) {
+    pair_rows_of("churn", c("jemalloc", "mimalloc"), "ops_per_s", 1e7, ratio, size_min = 16, size_max = 65536, ...)
+  }
+  rows <- function(...) c(near(1.01, threads = 1, ...), near(0.99, threads = 15, cpus = 16, ...))
+  full <- function(rows) {
+    lapply(rows, function(row) {
+      row$ops_per_thread <- 1e7
+      row$allocator_version <- c(jemalloc = "5.3.0-0-gabc", mimalloc = "2.1.2")[[row$allocator]]
+      row
+    })
+  }
+  line <- line_of("paper.parity", full(rows()), sweep = "contention")
+  expect_equal(line$verdict, "reproduced")
+  expect_equal(line$method, "two one-sided exact sign tests")
+  expect_length(strsplit(line$row_ids, " ")[[1]], 32)
+  expect_true(all(startsWith(strsplit(line$row_ids, " ")[[1]], "contention/")))
+  expect_match(line_of("paper.parity", rows(), sweep = "contention")$note, "reduced: 1,000,000 cycles")
+  apart <- line_of("paper.parity", full(c(near(1.01, threads = 1), near(0.8, threads = 8, cpus = 8))), sweep = "contention")
+  expect_equal(apart$verdict, "not reproduced")
+  expect_match(apart$note, "depends on reading and setting, the weakest stands (threads 8); differs by more than 5.0 %",
+               fixed = TRUE)
+  open <- line_of("paper.parity", full(near(1.03, threads = 1, spread = 0.02)), sweep = "contention")
+  expect_equal(open$verdict, "not yet measured")
+  expect_match(open$note, "more launches would tell")
+  # Cells with a CPU for every thread stand before those without, and 16 threads are none of the claim's.
+  others <- c(near(0.5, threads = 8), near(0.5, threads = 16, cpus = 16))
+  shadowed <- line_of("paper.parity", full(c(near(1.01, threads = 1), others)), sweep = "contention")
+  expect_equal(shadowed$verdict, "reproduced")
+  over <- line_of("paper.parity", full(near(1.01, threads = 8)), sweep = "contention")
+  expect_equal(over$verdict, "direction only")
+  expect_match(over$conditions, "oversubscribed: 8 threads on 4 CPUs")
+})
+
+anatomy_of <- function(atomics, allocator = "mimalloc", ...) {
+  parts <- lapply(1:2, function(rep) {
+    counts <- c(16, 7, 2, atomics, 5, 0.95, 17)
+    synthetic_anatomy_row(run_columns(), sprintf("%016x", rep), allocator, 64, "warm", counts, rep = rep, ...)
+  })
+  list(rows = lapply(parts, `[[`, "row"), metrics = unlist(lapply(parts, `[[`, "metrics")))
+}
+
+test_that("counts and hit ratios of the simulated machine: met at best under another condition, refuted by one launch", {
+  over <- function(id, parts) line_of(id, parts$rows, sweep = "fastpath-anatomy", metrics = parts$metrics)
+  none <- over("paper.noatomics", anatomy_of(0))
+  expect_equal(none$verdict, "direction only")
+  expect_match(none$note, "the count agrees too, but on the simulated machine; .*of free: 0 count, direction only")
+  expect_match(none$conditions, "on the simulated machine; mimalloc 1.0 instead of 2.1.2")
+  expect_equal(over("paper.noatomics", anatomy_of(2))$verdict, "not reproduced")
+  expect_equal(over("paper.noatomics", anatomy_of(0, "jemalloc"))$verdict, "not yet measured")
+  hits <- over("paper.l1", anatomy_of(0))
+  expect_equal(hits$verdict, "direction only")
+  expect_equal(hits$value, 100 * (1 - 3 / 2000))
+  expect_true(is.na(hits$low)) # two launches: no interval
+  expect_equal(over("paper.l1", anatomy_of(0, l1d_miss = 100))$verdict, "not reproduced")
+})
+
+simulated_churn <- function(sharing, threads = 64, touch = "none", allocator = "mimalloc") {
+  lapply(1:6, function(rep) {
+    row <- synthetic_common(run_columns(), "coherence", "churn", allocator, threads, 64, rep, touch = touch, sim_mode = "weave",
+                            sim_quantum = 1000, ops = 1e6, ops_per_thread = 1e6 / threads)
+    row$counters <- "sim"
+    row$sim_false_sharing <- sharing + rep
+    row
+  })
+}
+
+test_that("absence is a bound: false sharing of metadata above 32 threads, with what it is below", {
+  clean <- line_of("paper.scaling", c(simulated_churn(10), simulated_churn(10, 8)), sweep = "coherence")
+  expect_equal(clean$verdict, "direction only")
+  expect_match(clean$note, "the same at 32 threads and fewer: 0.0000135 1/op, direction only", fixed = TRUE)
+  expect_equal(line_of("paper.scaling", simulated_churn(5000), sweep = "coherence")$verdict, "not reproduced")
+  expect_equal(line_of("paper.scaling", simulated_churn(10, touch = "page"), sweep = "coherence")$verdict, "not yet measured")
+  expect_equal(line_of("paper.scaling", simulated_churn(10, 8), sweep = "coherence")$verdict, "not yet measured")
+})
+
+test_that("fragmentation is an order of differences, whatever the sign of the values", {
+  over <- function(jemalloc, mimalloc) {
+    rows <- pair_rows_of("fragment", c("jemalloc", "mimalloc"), "rss_peak_bytes", 1e8, 1)
+    own <- with_metric(rows, "external_end_ratio", rep(c(jemalloc, mimalloc), 8))
+    line_of("paper.frag", own$rows, sweep = "fragment", metrics = own$metrics)
+  }
+  below <- over(-0.01, 0.2)
+  expect_equal(below$verdict, "direction only")
+  expect_equal(below$value, -21)
+  expect_match(below$note, "external fragmentation of jemalloc against the bound: -1.00 %, reproduced", fixed = TRUE)
+  expect_equal(over(0.3, 0.2)$verdict, "not reproduced")
+})
+
+test_that("application kernels are found once they are there, and another program is a condition", {
+  data <- claims_in()
+  waits <- claim_line(nothing(), data, "parse.wall")
+  expect_match(waits$note, "^no ndjson rows")
+  wall <- function(ratio) line_of("parse.wall", pair_rows_of("ndjson", c("mimalloc", "glibc"), "wall_ns", 1e9, ratio), data)
+  expect_equal(wall(0.66)$verdict, "direction only")
+  expect_match(wall(0.66)$note, "size agrees too, but glibc 1.0 instead of 2.39; another program than a parser in Rust")
+  expect_match(wall(0.9)$note, "^another size")
+  expect_equal(wall(1.3)$verdict, "not reproduced")
+  same <- line_of("parse.jemalloc", pair_rows_of("ndjson", c("jemalloc", "mimalloc"), "wall_ns", 1e9, 1.005), data)
+  expect_match(same$note, "equal within 2.0 % too")
+  store <- function(...) pair_rows_of("item_store", c("mimalloc", "glibc"), "rss_peak_bytes", 3e8, 1.2, ...)
+  rss <- line_of("kv.rss", store(variant = "insert"), data)
+  expect_match(rss$note, "the order agrees too")
+  expect_equal(rss$unit, "MB")
+  expect_equal(rss$value, 60, tolerance = 0.01)
+  expect_equal(line_of("kv.rss", store(variant = "put"), data)$verdict, "not yet measured")
+  own <- with_metric(pair_rows_of("ndjson", c("mimalloc", "glibc"), "wall_ns", 1e9, 1), "malloc_share", rep(c(0.069, 0.382), 8))
+  share <- line_of("parse.share", own$rows, data, metrics = own$metrics)
+  expect_equal(share$value, -31.3)
+  expect_match(share$note, "size agrees too")
+})
+
+test_that("linear growth is told from growth that is not", {
+  data <- claims_in()
+  over <- function(power) {
+    rows <- list()
+    for (n in c(1e5, 1e6, 2e6, 1e7)) for (rep in 1:8) for (allocator in c("mimalloc", "glibc")) {
+      row <- synthetic_timed(plain_row(kernel = "ndjson", allocator = allocator, rep = rep, threads = 1), 1, n)
+      row$wall_ns <- round(1e6 + 100 * n^power * (1 + 0.001 * (rep - 4.5)))
+      rows <- c(rows, list(row))
+    }
+    line_of("parse.linear", rows, data)
+  }
+  expect_match(over(1)$note, "equal within 10 % too")
+  expect_equal(over(1)$value, 1, tolerance = 0.01)
+  expect_equal(over(1.2)$verdict, "not reproduced")
+})
+
+test_that("the rule of a double-digit share is put to every program", {
+  data <- claims_in()
+  over <- function(gain, shares) {
+    rows <- c(pair_rows_of("ndjson", c("mimalloc", "glibc"), "wall_ns", 1e9, gain[1]),
+              pair_rows_of("file_hash", c("mimalloc", "glibc"), "wall_ns", 1e9, gain[2], spread = 0.01))
+    own <- with_metric(rows, "malloc_share", rep(shares, each = 16))
+    line_of("parse.rule", own$rows, data, metrics = own$metrics)
+  }
+  expect_equal(over(c(0.7, 1), c(0.4, 0.02))$verdict, "direction only")
+  wrong <- over(c(0.7, 0.8), c(0.4, 0.02))
+  expect_equal(wrong$verdict, "not reproduced")
+  expect_match(wrong$note, "(kernel file_hash); gains at a share of 2.0 %", fixed = TRUE)
+})
+
+test_that("the L3 claim falls back on the simulated machine only where this one has no counters", {
+  sim <- function(allocator, miss) {
+    lapply(simulated_churn(1, touch = "page", allocator = allocator), function(row) {
+      row$l3_access <- 1e5
+      row$l3_miss <- miss + row$rep
+      row$l3_miss_ratio <- row$l3_miss / 1e5
+      row
+    })
+  }
+  line <- line_of("paper.l3", c(sim("mimalloc", 4200), sim("jemalloc", 6800)), sweep = "coherence")
+  expect_equal(line$verdict, "direction only")
+  expect_match(line$conditions, "on the simulated machine")
+  none <- line_of("paper.l3", pair_rows_of("churn", c("mimalloc", "jemalloc"), "ops_per_s", 1e7, 1), sweep = "paper")
+  expect_equal(none$verdict, "not testable here")
+  expect_match(none$note, "this machine has no hardware counters; it takes a machine that shows its hardware counters")
+})
+
+test_that("failed launches alone are told as such", {
+  rows <- lapply(pair_rows_of("churn", c("mimalloc", "jemalloc"), "ops_per_s", 1e7, 1), function(row) {
+    row$status <- "oom"
+    row
+  })
+  line <- line_of("paper.ops", rows, sweep = "paper")
+  expect_equal(line$verdict, "not yet measured")
+  expect_match(line$note, "no launch ended well (16 oom)", fixed = TRUE)
+})
+
+test_that("the order of rows changes nothing", {
+  dir <- local_folder()
+  write_synthetic(dir, contract, reps = 6)
+  results <- read_results(dir, contract)
+  ledger <- claims_ledger(results, claims)
+  for (part in c("runs", "simulated", "metrics")) {
+    results[[part]] <- results[[part]][with_seed(1, sample(nrow(results[[part]]))), , drop = FALSE]
+  }
+  expect_equal(claims_ledger(results, claims), ledger)
+  # Oversubscribed, simulated, reduced, other versions.
+  expect_true(all(ledger$verdict[ledger$source == "contention paper"] != "reproduced"))
+})
+
+# ---- how it is shown ----
+
+test_that("the ledger comes back from its file as it was written", {
+  dir <- local_folder()
+  ledger <- claims_ledger(nothing(), claims)
+  ledger$value[1:3] <- c(1.23456, 0.5, 12)
+  write_ledger(ledger, dir)
+  expect_equal(read_ledger(dir), ledger, tolerance = 1e-5)
+  lines <- readLines(file.path(dir, LEDGER_FILE))
+  writeLines(sub(",not yet measured,", ",perhaps,", lines, fixed = TRUE), file.path(dir, LEDGER_FILE))
+  expect_error(read_ledger(dir), "verdict: unknown word 'perhaps'", class = "usage_error")
+})
+
+test_that("the terminal's table fits 80 to 120 columns, names every claim and says what is missing", {
+  dir <- local_folder()
+  write_synthetic(dir, contract, reps = 6)
+  ledger <- claims_ledger(read_results(dir, contract), claims)
+  for (width in c(80, 100, 120)) {
+    lines <- ledger_text(ledger, width)
+    expect_lte(max(nchar(lines)), width)
+    expect_match(paste(lines, collapse = "\n"), "36 claims: ", fixed = TRUE)
+    for (id in ledger$id) expect_true(any(startsWith(lines, paste0("  ", id, " "))))
+  }
+  missing <- lines[seq(which(lines == "Missing:"), length(lines))]
+  expect_match(paste(missing, collapse = " "), "waits for an item store .*kv.put.ops +kv.put.cpu")
+  expect_equal(terminal_width("40"), 80)
+  expect_equal(terminal_width("100"), 100)
+  expect_equal(terminal_width("500"), 120)
+  expect_equal(terminal_width(""), 80)
+})
+
+test_that("claims.R writes the file, prints the table, and ends with 2 where there is nothing to read", {
+  dir <- local_folder()
+  root <- local_folder()
+  read_rows(root, list(plain_row()))
+  ran <- run_analysis("claims.R", root, dir)
+  expect_equal(ran$status, 0L)
+  expect_match(ran$said, "paper.ops +not yet measured")
+  expect_equal(read_ledger(dir)$id, claims$claims$id)
+  expect_equal(run_analysis("claims.R", file.path(root, "none"), dir)$status, 2L)
+  expect_equal(run_analysis("reference.R", local_folder(), dir)$status, 2L)
+})
+
+test_that("the README's block and the committed reference run say the same, and of today's claims", {
+  reference <- file.path(suite, "paper", "reference")
+  ledger <- read_ledger(reference)
+  run <- read_csv(file.path(reference, REFERENCE_FILE), REFERENCE_COLUMNS, text = TRUE)
+  run$value[is.na(run$value)] <- ""
+  readme <- readLines(file.path(suite, "README.md"))
+  marks <- match(c("<!-- claims:begin -->", "<!-- claims:end -->"), readme)
+  expect_false(anyNA(marks))
+  expect_equal(readme[seq(marks[1] + 2, marks[2] - 2)], readme_ledger(ledger, run))
+  # What does not hang on rows is that of today's claims and hypotheses: `make reference` brings an old run up to date.
+  today <- claims_ledger(nothing(), claims)
+  columns <- c("id", "source", "kind", "metric", "allocators", "unit", "arithmetic")
+  expect_equal(ledger[columns], today[columns])
+  expect_equal(ledger$published, today$published, tolerance = 1e-4)
+  expect_match(run$value[run$key == "commit"], "^[0-9a-f]{12}")
+})
+
+test_that("the tables of the paper have every claim once", {
+  ledger <- claims_ledger(nothing(), claims)
+  lines <- c(table_verdicts(ledger, claims)$lines, table_ledger(ledger, claims)$lines)
+  expect_length(grep("\\textbf{", lines, fixed = TRUE), nrow(claims$claims))
+  arithmetic <- table_arithmetic(claims)$lines
+  expect_length(grep("\\texttt{", arithmetic, fixed = TRUE), sum(claims$hypotheses$kind == "arithmetic"))
+  expect_match(grep("decrease of 68", arithmetic, value = TRUE), "\\textbf{does not hold}", fixed = TRUE)
+})
