@@ -67,7 +67,8 @@ table_planted <- function(fit, registry) {
   list(lines = tabular("lrlrrrrl", c("allocator", "n", "term", "difference", INTERVAL_HEAD, "unit", "margin", ""), body, ends),
        launches = plants$launches,
        caption = c("Variants: differences from tlfl, of paired launches; tlfl: its own values. Double dagger: what was planted.",
-                   "Absent: the whole interval lies within the margin; present: all of it lies beyond.",
+                   "Absent: the whole interval lies within the margin; present: all of it lies beyond. The margin is",
+                   sprintf("%s of the time of an operation, or of the lines that the caches miss.", share_tex(ABSENT_SHARE)),
                    sprintf("Simulated; %s a line.", launches_phrase(plants$launches))))
 }
 

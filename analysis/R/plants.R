@@ -12,9 +12,16 @@ PLANTS <- c("tlfl-locked" = "lock", "tlfl-packed" = "lines_false", "tlfl-remote"
 # Terms that are looked at: cycles of the decomposition, and lines an op.
 PLANT_TERMS <- c(metadata = "cycle", lock = "cycle", lines_false = "1/op", lines_node = "1/op")
 
-# Margin of absence: of cycles this share of what the variant (tlfl: its own op) costs in all, of lines an absolute number an op.
+# Margin of absence: this share of what there is of the kind. Of cycles those of an op, of lines that move all that the private
+# caches miss, of another node's memory all lines from memory; each of the variant (tlfl: its own).
 ABSENT_SHARE <- 0.10
-ABSENT_LINES <- 0.05
+
+#' The margin of a term.
+#' @param rows launches of one allocator and thread count
+absence_margin <- function(term, rows) {
+  kind <- switch(term, lines_false = rows$l3_access / rows$ops, lines_node = rows$ev_dram, rows$cycles)
+  ABSENT_SHARE * stats::median(kind)
+}
 
 #' Columns of the terms, of churn launches.
 plant_values <- function(rows) {
@@ -45,9 +52,8 @@ plants_table <- function(rows, fast) {
   counts <- sort(unique(base$threads))
   own <- do.call(rbind, lapply(counts, function(n) {
     at <- base[base$threads == n, , drop = FALSE]
-    margin <- function(term) if (PLANT_TERMS[[term]] == "cycle") ABSENT_SHARE * stats::median(at$cycles) else ABSENT_LINES
     do.call(rbind, lapply(setdiff(names(PLANT_TERMS), "metadata"), function(term) {
-      plant_line("tlfl", n, term, at[[term]], margin(term), FALSE)
+      plant_line("tlfl", n, term, at[[term]], absence_margin(term, at), FALSE)
     }))
   }))
   rbind(own, do.call(rbind, lapply(intersect(names(PLANTS), rows$allocator), function(variant) {
@@ -66,16 +72,14 @@ plant_differences <- function(variant, n, rows, fast) {
   }
   whole <- pairs(at)
   if (nrow(whole$a) == 0) return(NULL)
-  cycles <- ABSENT_SHARE * stats::median(whole$a$cycles)
   do.call(rbind, lapply(names(PLANT_TERMS), function(term) {
-    margin <- if (PLANT_TERMS[[term]] == "cycle") cycles else ABSENT_LINES
     if (term == "metadata") {
       own <- pairs(fast)
       difference <- own$a$cycles - own$b$cycles
     } else {
       difference <- whole$a[[term]] - whole$b[[term]]
     }
-    plant_line(variant, n, term, difference, margin, PLANTS[[variant]] == term)
+    plant_line(variant, n, term, difference, absence_margin(term, whole$a), PLANTS[[variant]] == term)
   }))
 }
 

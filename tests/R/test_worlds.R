@@ -135,3 +135,20 @@ test_that("coefficients of a planted slope are covered in 90 of 100 data sets, b
   })
   expect_bootstrap(hits)
 })
+
+test_that("on launches of the simulated machine every planted cost is found, and tlfl's own cannot be told from none", {
+  real <- read_results(file.path(suite, "tests", "R", "fixtures"), contract)
+  expect_equal(nrow(real$simulated), 48)
+  plants <- plants_of(real)
+  expect_true(all(plants$launches == 6))
+  expect_true(all(plants$verdict[plants$planted] == "present"))
+  expect_true(all(plants$verdict[!plants$planted] == "absent"))
+  expect_setequal(plants$allocator, c("tlfl", names(PLANTS)))
+  own <- plants[plants$allocator == "tlfl" & plants$term == "lock", ]
+  expect_true(own$low < 0 && own$high > 0)
+  # All of one thread's time has a name, but for a few lines of the start that are counted and not timed.
+  cost <- event_costs(data.frame(price = PRICES, value = NA), machine_prices(real$simulated, real$metrics))
+  fast <- timed_launches(real)
+  fast <- fast[fast$kernel == "fastpath", ]
+  expect_lt(max(abs(launch_terms(fast, 0, cost)$lock * fast$ops)), 10 * cost[["dram"]])
+})
