@@ -59,7 +59,7 @@ BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
 TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) \
                $(TLFL_TESTS:%=$(B)/tests/tlfl/%) $(STRESSES:%=$(B)/tests/tlfl/%) \
                $(MISUSES:%=$(B)/tests/misuse/%) $(PLUGINS:%=$(B)/tests/conformance/plugins/%.so) \
-               $(if $(SIM_PLUGIN),$(B)/tests/sim/known)
+               $(if $(SIM_PLUGIN),$(B)/tests/sim/known $(B)/tests/sim/calls)
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all

@@ -115,7 +115,7 @@ guest() {
 # The simulated machine: misses that are known, the instruments of the cost model, misses beside valgrind's, by allocator,
 # and the same again. More launches in long.sh.
 sim() {
-  for t in known terms latency cachegrind sharing determinism; do
+  for t in known calls terms latency cachegrind sharing determinism; do
     one "sim/$t" sh "tests/sim/$t.sh"
   done
 }

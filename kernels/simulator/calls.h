@@ -7,6 +7,8 @@
  *   A thread that would sleep in a futex sleeps here instead. When it is woken the kernel is asked after all, and must not
  *   let it sleep: if the word still has the value that it waits for, it is changed for the length of the call, which then
  *   fails with EAGAIN. To a program that is a wait that ended early, and it looks again.
+ *   Times are simulated. When that of a wait or a sleep has come, the time that the kernel is told is changed to none for the
+ *   length of the call, which then ends as one whose time is over.
  *   Calls that QEMU does not know (mbind) or the host refuses (the affinity to a core that it lacks) fail, and yet hold.
  */
 #ifndef AK_SIM_CALLS_H

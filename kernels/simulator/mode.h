@@ -17,7 +17,8 @@ struct mode {
 
     /* The thread has nothing better to do: a PAUSE, sched_yield. */
     void (*idle)(unsigned thread);
-    bool (*wait)(unsigned thread, uint64_t key, uint32_t mask, bool timed); /* see turns_wait */
+    /* See turns_wait; the end is a time as of now_ns, or TURNS_NEVER. */
+    bool (*wait)(unsigned thread, uint64_t key, uint32_t mask, uint64_t end_ns);
     void (*wake)(unsigned thread, uint64_t key, uint32_t mask, unsigned most);
     void (*go_outside)(unsigned thread);
     void (*come_back)(unsigned thread);

@@ -419,13 +419,10 @@ void model_count(struct model *model, unsigned id, bool on)
     core->tally = on ? &core->counts : &core->nothing;
 }
 
-const struct model_counts *model_counts(struct model *model, unsigned id)
+/* Open stays are false sharing so far. */
+static void settle_all(struct core *core)
 {
-    struct system *system = system_of(model);
-    struct core *core = &system->core[id];
-    struct model_counts *counts = &core->counts;
     const struct cache *outer = core->outer;
-
     for (uint64_t i = 0; core->open > 0 && i < (outer->mask + 1) * outer->ways; i++) {
         uint64_t tag = outer->tags[i];
         if (tag != 0 && !(tag & TAG_LOAD)) {
@@ -433,8 +430,40 @@ const struct model_counts *model_counts(struct model *model, unsigned id)
             retag(core, with_pass(tag | TAG_LOAD));
         }
     }
-    core->shown = *counts;
-    counts = &core->shown;
+}
+
+/* Members are all of one type. */
+static void counts_add(struct model_counts *to, const struct model_counts *more)
+{
+    uint64_t *sum = (uint64_t *)to;
+    for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
+        sum[i] += ((const uint64_t *)more)[i];
+}
+
+void model_move(struct model *model, unsigned from, unsigned to)
+{
+    struct core *old = &system_of(model)->core[from], *new = &system_of(model)->core[to];
+    if (from == to)
+        return;
+    bool on = old->tally == &old->counts;
+    settle_all(old);
+    counts_add(&new->counts, &old->counts);
+    old->counts = (struct model_counts){0};
+    for (size_t kind = 0; kind <= MODEL_ATOMIC; kind++) {
+        new->counted[kind] += old->counted[kind];
+        old->counted[kind] = 0;
+    }
+    model_count(model, from, false);
+    model_count(model, to, on);
+}
+
+const struct model_counts *model_counts(struct model *model, unsigned id)
+{
+    struct core *core = &system_of(model)->core[id];
+    struct model_counts *counts = &core->shown;
+
+    settle_all(core);
+    *counts = core->counts;
     counts->loads = core->counted[MODEL_LOAD];
     counts->stores = core->counted[MODEL_STORE];
     counts->atomics = core->counted[MODEL_ATOMIC];

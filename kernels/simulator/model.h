@@ -68,6 +68,9 @@ static inline uint32_t model_access(struct model *model, unsigned core, uint64_t
 /* Counting of a core on or off; off by default. Caches change all the same. */
 void model_count(struct model *model, unsigned core, bool on);
 
+/* Who is counted on core `from` goes to `to`, and takes along what was counted so far, and that counting is on or off. */
+void model_move(struct model *model, unsigned from, unsigned to);
+
 /* The counts of a core, good until the next call for it. Its coherence misses that are not settled yet are settled
  * first, as false sharing so far. */
 const struct model_counts *model_counts(struct model *model, unsigned core);

@@ -44,6 +44,13 @@ static void answer_affinity(unsigned char *mask, int64_t bytes)
         mask[core / 8] |= (unsigned char)(1 << core % 8);
 }
 
+uint64_t pinned_ns(const struct timespec *shown)
+{
+    if (shown->tv_sec < PINNED_EPOCH_S)
+        return 0;
+    return (uint64_t)(shown->tv_sec - PINNED_EPOCH_S) * 1000000000 + (uint64_t)shown->tv_nsec;
+}
+
 void pinned_answer(int64_t number, const uint64_t argument[6], int64_t result, unsigned core, uint64_t now_ns)
 {
     if (result < 0)

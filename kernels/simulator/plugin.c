@@ -15,6 +15,7 @@
 #include "anatomy.h"
 #include "calls.h"
 #include "code.h"
+#include "guest.h"
 #include "latency.h"
 #include "pinned.h"
 #include "qemu_plugin.h"
@@ -26,6 +27,23 @@ __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_PLUGIN_VER
 
 static uint64_t instructions; /* of all threads: one runs at a time */
 static const struct mode *mode = &weave_mode;
+
+/* ---- whose turn it is ---- */
+
+/* A thread that has to wait for its turn before it goes on, as after a fork, does so here. */
+static __attribute__((noinline)) bool gets_turn(unsigned vcpu)
+{
+    if (!turns_begun() || !turns_astray(vcpu))
+        return false;
+    mode->join(vcpu);
+    return turns_running() == vcpu;
+}
+
+/* What happens in a thread is only seen if it is the one that runs. */
+static inline bool runs(unsigned vcpu)
+{
+    return __builtin_expect(turns_running() == vcpu, 1) || gets_turn(vcpu);
+}
 
 /* ---- accesses ---- */
 
@@ -54,7 +72,7 @@ static void weave_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addr
 {
     (void)user;
     uint8_t answer = info_answer(info);
-    if (__builtin_expect(turns_begun(), 1))
+    if (runs(vcpu))
         weave_access(vcpu, answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
 }
 
@@ -62,7 +80,7 @@ static void weave_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addr
 static void weave_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    if (turns_begun())
+    if (runs(vcpu))
         weave_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
 }
 
@@ -70,14 +88,14 @@ static void timed_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addr
 {
     (void)user;
     uint8_t answer = info_answer(info);
-    if (__builtin_expect(turns_begun(), 1))
+    if (runs(vcpu))
         timed_access(vcpu, answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
 }
 
 static void timed_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    if (turns_begun())
+    if (runs(vcpu))
         timed_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
 }
 
@@ -111,21 +129,21 @@ static void on_watched(unsigned vcpu, void *user)
 static void on_pause(unsigned vcpu, void *user)
 {
     (void)user;
-    if (turns_begun())
+    if (runs(vcpu))
         mode->idle(vcpu);
 }
 
 static void on_atomic_next(unsigned vcpu, void *user)
 {
     (void)user;
-    if (turns_begun())
+    if (runs(vcpu))
         timed_meet(vcpu);
 }
 
 /* `user` is where(). */
 static void on_time_mark(unsigned vcpu, void *user)
 {
-    if (turns_begun())
+    if (runs(vcpu))
         latency_mark(vcpu, (uintptr_t)user & 0xff, (uintptr_t)user >> 8);
 }
 
@@ -153,8 +171,7 @@ static size_t count_instructions(const struct qemu_plugin_tb *tb, size_t n)
 static void on_call_done(unsigned vcpu, void *user)
 {
     (void)user;
-    if (turns_begun() && !turns_joined(vcpu))
-        mode->join(vcpu);
+    runs(vcpu);
 }
 
 /* Whether the instruction before `address` is a system call, of which no byte is on another page. */
@@ -206,10 +223,13 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 static void anatomy_call(unsigned vcpu, uint64_t op, uint64_t argument)
 {
+    struct sim_path path;
     if (op == SIM_START || op == SIM_STOP)
         anatomy_region(vcpu, op == SIM_START);
-    else if (op == SIM_PATH)
-        anatomy_answer((struct sim_path *)argument);
+    else if (op == SIM_PATH && guest_read(argument, &path, sizeof path)) {
+        anatomy_answer(&path);
+        guest_write(argument, &path, sizeof path);
+    }
 }
 
 static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,

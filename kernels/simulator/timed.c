@@ -100,9 +100,10 @@ static void timed_died(unsigned thread, const volatile uint32_t *gone)
     turns_leave(thread, gone);
 }
 
-static bool timed_wait(unsigned thread, uint64_t key, uint32_t mask, bool has_end)
+static bool timed_wait(unsigned thread, uint64_t key, uint32_t mask, uint64_t end_ns)
 {
-    bool woken = turns_wait(thread, turn_end(thread), key, mask, has_end);
+    uint64_t end = end_ns == TURNS_NEVER ? end_ns : (end_ns / 1000 + 1) * timed_setting.machine.mhz;
+    bool woken = turns_wait(thread, turn_end(thread), key, mask, end);
     turn_start(thread);
     return woken;
 }
@@ -135,6 +136,8 @@ static uint64_t timed_now_ns(unsigned thread)
 
 static void timed_move(unsigned thread, unsigned core)
 {
+    if (timed_thread[thread].first != 0) /* it had a timed region, or is in one */
+        model_move(timed_setting.model, timed_thread[thread].core, core);
     timed_thread[thread].core = core;
 }
 

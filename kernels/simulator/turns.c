@@ -13,28 +13,38 @@ enum state { ABSENT, READY, WAITING, OUTSIDE };
 
 #define NOBODY UINT32_MAX
 
+/* What a thread that sleeps finds out. */
+enum turn { TURN_NOT_YET, TURN_MINE, TURN_LET_THROUGH };
+
 struct thread {
-    _Atomic uint32_t turn; /* 1: it is its turn. A futex */
+    _Atomic uint32_t turn; /* enum turn. A futex */
     uint8_t state;
     bool joined;
-    bool timed, expired;
+    bool expired;
     uint32_t mask;       /* WAITING for, with `key` */
     uint64_t key, since; /* `since` orders those who wait */
+    uint64_t end;        /* of the wait, or TURNS_NEVER */
     uint64_t clock;
 };
 
 static struct {
     struct thread thread[TURNS_MAX];
-    uint32_t end; /* numbers from here on were never used */
-    uint32_t running;
+    uint32_t end;    /* numbers from here on were never used */
+    uint32_t chosen; /* whose turn it is; turns_runner, as soon as it knows */
     uint64_t now, waits;
     void (*advance)(void);
     const volatile uint32_t *gone;
     uint32_t stirred;
     pthread_mutex_t lock;
-} turns = {.running = NOBODY, .lock = PTHREAD_MUTEX_INITIALIZER};
+} turns = {.chosen = NOBODY, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 bool turns_have_begun;
+_Atomic uint32_t turns_runner = NOBODY;
+
+static void runner_is(uint32_t thread)
+{
+    atomic_store_explicit(&turns_runner, thread, memory_order_relaxed);
+}
 
 static void futex(_Atomic uint32_t *word, int op, uint32_t value)
 {
@@ -48,42 +58,39 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 /* ---- who is next ---- */
 
-/* The READY thread with the smallest clock but for `except`, or NOBODY. */
+/* When a thread can run: its clock, or the end of its wait. */
+static inline uint64_t turn_when(const struct thread *thread)
+{
+    return thread->state == READY ? thread->clock : thread->state == WAITING ? thread->end : TURNS_NEVER;
+}
+
+/* The thread that can run first but for `except`, or NOBODY. */
 static uint32_t turn_first(uint32_t except)
 {
     uint32_t first = NOBODY;
+    uint64_t when = TURNS_NEVER;
     for (uint32_t i = 0; i < turns.end; i++)
-        if (turns.thread[i].state == READY && i != except &&
-            (first == NOBODY || turns.thread[i].clock < turns.thread[first].clock))
+        if (turn_when(&turns.thread[i]) < when && i != except) {
             first = i;
+            when = turn_when(&turns.thread[i]);
+        }
     return first;
 }
 
-/* All wait: the time of the one whose wait is the oldest of those that have an end has come. */
-static void turn_expire(void)
+/* Its wait is over; the end may have been before the wait began. */
+static void turn_expire(struct thread *thread)
 {
-    struct thread *oldest = NULL;
-    for (uint32_t i = 0; i < turns.end; i++) {
-        struct thread *thread = &turns.thread[i];
-        if (thread->state == OUTSIDE)
-            return;
-        if (thread->state == WAITING && thread->timed && (oldest == NULL || thread->since < oldest->since))
-            oldest = thread;
-    }
-    if (oldest != NULL) {
-        oldest->state = READY;
-        oldest->expired = true;
-    }
+    thread->state = READY;
+    thread->expired = true;
+    thread->clock = later(thread->clock, thread->end);
 }
 
 /* Under the lock. NOBODY when none can run. */
 static uint32_t turn_next(void)
 {
     uint32_t next = turn_first(NOBODY);
-    if (next == NOBODY) {
-        turn_expire();
-        next = turn_first(NOBODY);
-    }
+    if (next != NOBODY && turns.thread[next].state == WAITING)
+        turn_expire(&turns.thread[next]);
     if (next == NOBODY || turns.thread[next].clock > turns.now) {
         if (next != NOBODY)
             turns.now = turns.thread[next].clock;
@@ -93,18 +100,23 @@ static uint32_t turn_next(void)
     return next;
 }
 
-static void turn_give(uint32_t thread)
+static void turn_give(uint32_t thread, enum turn what)
 {
-    atomic_store_explicit(&turns.thread[thread].turn, 1, memory_order_release);
+    atomic_store_explicit(&turns.thread[thread].turn, what, memory_order_release);
     futex(&turns.thread[thread].turn, FUTEX_WAKE, 1);
 }
 
 static void turn_take(unsigned me)
 {
     struct thread *thread = &turns.thread[me];
-    while (atomic_load_explicit(&thread->turn, memory_order_acquire) == 0)
-        futex(&thread->turn, FUTEX_WAIT, 0);
-    atomic_store_explicit(&thread->turn, 0, memory_order_relaxed);
+    uint32_t turn;
+    while ((turn = atomic_load_explicit(&thread->turn, memory_order_acquire)) == TURN_NOT_YET)
+        futex(&thread->turn, FUTEX_WAIT, TURN_NOT_YET);
+    atomic_store_explicit(&thread->turn, TURN_NOT_YET, memory_order_relaxed);
+    thread->joined = turn == TURN_MINE;
+    if (!thread->joined)
+        return;
+    runner_is(me);
     while (turns.gone != NULL && *turns.gone != 0)
         sched_yield();
     turns.gone = NULL;
@@ -114,12 +126,14 @@ static void turn_take(unsigned me)
 static bool turn_pass(unsigned me)
 {
     pthread_mutex_lock(&turns.lock);
-    uint32_t next = turns.running = turn_next();
+    uint32_t next = turns.chosen = turn_next();
+    if (next != me)
+        runner_is(NOBODY); /* before one that comes back can be it */
     pthread_mutex_unlock(&turns.lock);
     if (next == me)
         return true;
     if (next != NOBODY)
-        turn_give(next);
+        turn_give(next, TURN_MINE);
     return false;
 }
 
@@ -128,7 +142,8 @@ static bool turn_pass(unsigned me)
 void turns_begin(unsigned me, void (*advance)(void))
 {
     turns.advance = advance;
-    turns.running = me;
+    turns.chosen = me;
+    runner_is(me);
     turns_add(me, 0);
     turns.thread[me].joined = true;
     turns_have_begun = true;
@@ -146,12 +161,11 @@ void turns_add(unsigned thread, uint64_t clock)
 void turns_join(unsigned me)
 {
     turn_take(me);
-    turns.thread[me].joined = true;
 }
 
-bool turns_joined(unsigned me)
+bool turns_astray(unsigned me)
 {
-    return turns.thread[me].joined;
+    return turns.thread[me].state == READY && !turns.thread[me].joined;
 }
 
 void turns_yield(unsigned me, uint64_t clock)
@@ -164,12 +178,7 @@ void turns_yield(unsigned me, uint64_t clock)
 uint64_t turns_rival(unsigned me)
 {
     uint32_t first = turn_first(me);
-    return first == NOBODY ? UINT64_MAX : turns.thread[first].clock;
-}
-
-unsigned turns_running(void)
-{
-    return turns.running;
+    return first == NOBODY ? TURNS_NEVER : turn_when(&turns.thread[first]);
 }
 
 uint64_t turns_now(void)
@@ -191,12 +200,12 @@ void turns_leave(unsigned me, const volatile uint32_t *gone)
     turn_pass(me);
 }
 
-bool turns_wait(unsigned me, uint64_t clock, uint64_t key, uint32_t mask, bool timed)
+bool turns_wait(unsigned me, uint64_t clock, uint64_t key, uint32_t mask, uint64_t end)
 {
     struct thread *thread = &turns.thread[me];
     thread->key = key;
     thread->mask = mask;
-    thread->timed = timed;
+    thread->end = end;
     thread->expired = false;
     thread->since = turns.waits++;
     thread->state = WAITING;
@@ -239,14 +248,36 @@ void turns_come_back(unsigned me)
     pthread_mutex_lock(&turns.lock);
     turns.thread[me].state = READY;
     turns.thread[me].clock = later(turns.thread[me].clock, turns.now);
-    bool nobody = turns.running == NOBODY;
+    bool nobody = turns.chosen == NOBODY;
     if (nobody)
-        turns.running = me;
+        turns.chosen = me;
     else
         turns.stirred++;
     pthread_mutex_unlock(&turns.lock);
-    if (!nobody)
+    if (nobody)
+        runner_is(me);
+    else
         turn_take(me);
+}
+
+void turns_fork(unsigned me, bool (*between)(unsigned thread))
+{
+    turns_have_begun = false;
+    for (uint32_t i = 0; i < turns.end; i++)
+        if (i != me && turns.thread[i].state == READY && between(i)) {
+            turn_give(i, TURN_LET_THROUGH);
+            turns.stirred++;
+        }
+}
+
+void turns_forked(unsigned me, bool child)
+{
+    for (uint32_t i = 0; child && i < turns.end; i++)
+        if (i != me)
+            turns.thread[i].state = ABSENT;
+    if (child)
+        pthread_mutex_init(&turns.lock, NULL); /* one that is not there may have held it */
+    turns_have_begun = true;
 }
 
 uint32_t turns_stirred(void)

@@ -25,6 +25,7 @@ static struct {
     unsigned end;    /* threads from here on were never there */
     uint32_t length; /* of the turns of this round, in entries */
     uint64_t random; /* state of the generator */
+    uint64_t slept;  /* ns of the simulated time in which nobody executed anything */
     bool alone;      /* the model has no thread: in a child of fork, or where none could be started */
 } weave;
 
@@ -56,9 +57,20 @@ static uint64_t *play_other(struct weave_log *log, uint64_t *entry)
     struct model *model = weave.setting.model;
     uint64_t address = *entry & ENTRY_ADDRESS;
     switch ((enum entry_kind)(*entry >> ENTRY_KIND_AT)) {
-    case ENTRY_START: model_count(model, log->core, true); break;
+    case ENTRY_START:
+        log->counted = true;
+        model_count(model, log->core, true);
+        break;
     case ENTRY_STOP: model_count(model, log->core, false); break;
-    case ENTRY_MOVE: log->core = (uint32_t)address; break;
+    case ENTRY_BORN:
+        log->counted = false;
+        log->core = (uint32_t)address;
+        break;
+    case ENTRY_MOVE:
+        if (log->counted)
+            model_move(model, log->core, (unsigned)address);
+        log->core = (uint32_t)address;
+        break;
     case ENTRY_FORGET: model_forget(model, address, *++entry); break;
     case ENTRY_BIND:
         model_bind(model, address, entry[1], entry[2]);
@@ -138,6 +150,13 @@ static void *job_thread(void *nothing)
     return nothing;
 }
 
+/* By the thread that runs, which alone gives jobs: the model is then at rest. */
+static void before_fork(void)
+{
+    if (!weave.alone)
+        job_await(JOB_DONE);
+}
+
 static void after_fork(void)
 {
     weave.alone = true;
@@ -162,7 +181,7 @@ static void job_start(unsigned cpu)
     weave.alone = pthread_create(&thread, &attributes, job_thread, NULL) != 0 &&
                   pthread_create(&thread, NULL, job_thread, NULL) != 0;
     pthread_attr_destroy(&attributes);
-    pthread_atfork(NULL, NULL, after_fork);
+    pthread_atfork(before_fork, NULL, after_fork);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -254,7 +273,7 @@ static void weave_born(unsigned thread, unsigned core)
         weave.end = thread + 1;
     log->counting = false;
     log->instructions = 0;
-    weave_put(log, ENTRY_MOVE, 0, core);
+    weave_put(log, ENTRY_BORN, 0, core);
     turns_add(thread, turns_now());
 }
 
@@ -279,11 +298,30 @@ static void weave_died(unsigned thread, const volatile uint32_t *gone)
     turns_leave(thread, gone);
 }
 
-static bool weave_wait(unsigned thread, uint64_t key, uint32_t mask, bool timed)
+/* All instructions on one core: no rate is to be had from it. */
+static uint64_t weave_now_ns(unsigned thread)
+{
+    (void)thread;
+    return *weave.setting.instructions * 1000 / weave.setting.machine.mhz + weave.slept;
+}
+
+/* The round in which a time comes, if a round took a cycle an access. */
+static uint64_t round_of(uint64_t now_ns, uint64_t end_ns)
+{
+    uint64_t left = end_ns > now_ns ? end_ns - now_ns : 0;
+    return turns_now() + 1 + left / 1000 * weave.setting.machine.mhz / weave.setting.quantum;
+}
+
+static bool weave_wait(unsigned thread, uint64_t key, uint32_t mask, uint64_t end_ns)
 {
     turn_end(thread);
-    bool woken = turns_wait(thread, turns_now() + 1, key, mask, timed);
+    uint64_t now_ns = weave_now_ns(thread);
+    bool woken = turns_wait(thread, turns_now() + 1, key, mask,
+                            end_ns == TURNS_NEVER ? end_ns : round_of(now_ns, end_ns));
     turn_start(thread);
+    now_ns = weave_now_ns(thread);
+    if (!woken && now_ns < end_ns)
+        weave.slept += end_ns - now_ns;
     return woken;
 }
 
@@ -303,13 +341,6 @@ static void weave_come_back(unsigned thread)
 {
     turns_come_back(thread);
     turn_start(thread);
-}
-
-/* All instructions on one core: no rate is to be had from it. */
-static uint64_t weave_now_ns(unsigned thread)
-{
-    (void)thread;
-    return *weave.setting.instructions * 1000 / weave.setting.machine.mhz;
 }
 
 /* System calls log a few entries without a look at the limit; this is the look. */

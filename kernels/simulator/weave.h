@@ -23,7 +23,8 @@ enum entry_kind {
     ENTRY_ATOMIC = MODEL_ATOMIC,
     ENTRY_START,  /* of the timed region */
     ENTRY_STOP,
-    ENTRY_MOVE,   /* the thread moves to the core that the address names */
+    ENTRY_BORN,   /* a new thread is on the core that the address names */
+    ENTRY_MOVE,   /* it moves to such a core */
     ENTRY_FORGET, /* the next entry is a number of bytes */
     ENTRY_BIND,   /* so are the next two: bytes, and a mask of nodes */
 };
@@ -37,6 +38,7 @@ struct weave_log {
     uint32_t limit;  /* the turn ends when `count` reaches it */
     uint64_t *other; /* a second buffer: one is filled while the other one is played */
     uint32_t core;   /* the model's: where the thread is, as of what has been played */
+    bool counted;    /* the model's, too: it had a timed region, or is in one */
     bool counting;   /* the program's: in its timed region */
     uint64_t start, instructions; /* of the turn; those of the regions */
 };

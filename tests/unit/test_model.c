@@ -436,6 +436,34 @@ static void counting(void **state)
     assert_int_equal(model_counts(model, 0)->true_sharing, 1);
 }
 
+/* Who goes to another core takes the counts along, and finds cold caches there. */
+static void moving(void **state)
+{
+    struct model_counts zero = {0};
+    (void)state;
+    make(large(1, 3));
+    model_count(model, 1, false);
+    store(0, BASE);
+    store(2, BASE);
+    load(0, BASE + 8); /* a coherence miss, not settled yet */
+    model_move(model, 0, 1);
+    assert_memory_equal(model_counts(model, 0), &zero, sizeof zero);
+    load(0, BASE); /* nobody is counted there any more */
+    assert_memory_equal(model_counts(model, 0), &zero, sizeof zero);
+    load(1, BASE);
+    assert_int_equal(model_counts(model, 1)->stores, 1);
+    assert_int_equal(model_counts(model, 1)->loads, 2);
+    assert_int_equal(model_counts(model, 1)->l1_miss, 3);
+    assert_int_equal(model_counts(model, 1)->false_sharing, 1);
+    model_move(model, 1, 1);
+    assert_int_equal(model_counts(model, 1)->loads, 2);
+    model_count(model, 1, false);
+    model_move(model, 1, 0); /* counting is off, and stays so */
+    load(0, BASE);
+    assert_int_equal(model_counts(model, 0)->loads, 2);
+    assert_int_equal(model_counts(model, 2)->stores, 1);
+}
+
 /* ---- the cases of sharing ------------------------------------------------------------------------------------- */
 
 static void assert_sharing(unsigned core, uint64_t is_true, uint64_t is_false)
@@ -1033,6 +1061,7 @@ int main(void)
         TEST(lonely_upgrade),
         TEST(crossing),
         TEST(counting),
+        TEST(moving),
         TEST(lost_and_read),
         TEST(lost_and_read_later_in_the_stay),
         TEST(lost_other_word_lost_again),
