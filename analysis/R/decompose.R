@@ -89,5 +89,6 @@ decompose <- function(results) {
                term = if (term == "cycles") "T_alloc" else term, value = by$value, low = by$low, high = by$high,
                unit = "cycle", launches = by$launches, method = by$method)
   }))
+  prices <- rbind(prices, effective_prices(timed, results$metrics, prices))
   list(terms = terms, rows = rows, cost = cost, prices = prices, metadata = metadata, fast = fast, timed = timed)
 }

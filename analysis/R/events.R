@@ -71,6 +71,21 @@ core_price <- function(planted, price) {
              from = if (is.finite(value)) "planted lines in churn" else "not measured here: no planted lines at that distance")
 }
 
+#' P_eff on the simulated machine: cycles an op for one planted line that moved, over the price of one transfer.
+#' @param prices of sim_prices, for the quotient
+#' @return rows as of sim_prices
+effective_prices <- function(timed, metrics, prices) {
+  planted <- planted_rows(timed[timed$kernel %in% "churn", , drop = FALSE], metrics)
+  do.call(rbind, lapply(c("compact", "scatter"), function(placement) {
+    own <- planted[planted$placement %in% placement, , drop = FALSE]
+    value <- if (nrow(own) > 0) planted_slope(transform(own, y = own$cycles)) else NA_real_
+    one <- prices$value[prices$price == c(compact = "core_local", scatter = "core_remote")[[placement]]]
+    from <- if (is.finite(value / one)) sprintf("planted lines in churn; %.2f times the price of one transfer", value / one)
+            else "not measured here: no planted lines at that distance"
+    data.frame(price = paste0("P_eff, ", placement), value = value, launches = nrow(own), from = from)
+  }))
+}
+
 #' The machine's own numbers, for prices that no kernel measured: what its file states, cycles.
 machine_prices <- function(timed, metrics) {
   own <- metrics[metrics$name == "sim_machine" & metrics$key %in% timed$key, , drop = FALSE]

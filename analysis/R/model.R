@@ -28,7 +28,9 @@ fit_model <- function(results) {
   metadata <- fit_metadata(runs)
   whole <- fit_whole(runs)
   planted <- planted_rows(fit_rows(runs[runs$kernel %in% "churn", , drop = FALSE]), results$metrics)
-  fit <- rbind(metadata, fit_loop(runs, whole$folder), fit_penalty(results), fit_effective(planted, planted$ns_per_op, "ns"),
+  penalty <- fit_penalty(results)
+  effective <- fit_effective(planted, planted$ns_per_op, "ns")
+  fit <- rbind(metadata, fit_loop(runs, whole$folder), penalty, effective, fit_effective_ratio(effective, penalty),
                fit_chase(runs), whole$fit, fit_coherence(results),
                fit_lock(fit_rows(runs[runs$kernel %in% "churn", , drop = FALSE]), results$metrics))
   rownames(fit) <- NULL

@@ -89,3 +89,22 @@ fit_effective <- function(rows, time, unit) {
             reason = if (is.na(got$value)) "not identifiable here: fewer than two doses of planted lines" else "")
   }))
 }
+
+#' P_eff over P_L3: how much of a dependent load's price a line that moves costs an op. Threads close together are set against
+#' the cheapest distance of a changed line that c2c saw, threads far apart against the dearest.
+#' @param effective of fit_effective
+#' @param penalty of fit_penalty
+#' @return rows of fit.csv; none where one of the two has no number
+fit_effective_ratio <- function(effective, penalty) {
+  changed <- penalty$value[startsWith(penalty$variant, "modified") & is.finite(penalty$value)]
+  effective <- effective[is.finite(effective$value), , drop = FALSE]
+  if (is.null(effective) || nrow(effective) == 0 || length(changed) == 0) return(NULL)
+  do.call(rbind, lapply(seq_len(nrow(effective)), function(i) {
+    e <- effective[i, ]
+    ratio <- e$value / (if (e$variant == "scatter") max(changed) else min(changed))
+    row <- fit_row(data.frame(value = ratio, low = NA_real_, high = NA_real_, launches = e$launches, method = "quotient"),
+                   e$allocator, "P_eff/P_L3", e$variant, e$n, unit = "", source = e$source_sweep)
+    row$reason <- "no interval: a quotient of two kernels' medians"
+    row
+  }))
+}

@@ -215,7 +215,8 @@ reasons_by_term <- function(reasons, all, registry) {
 
 #' Terms that belong to the machine, and those that these data cannot give, with the reason.
 table_terms <- function(fit, registry) {
-  machine <- fit$fit[fit$fit$term %in% c("harness_loop", "P_L3", "chase", "alpha", "C_lock", "alpha_node"), , drop = FALSE]
+  machine <- fit$fit[fit$fit$term %in% c("harness_loop", "P_L3", "P_eff", "P_eff/P_L3", "chase", "alpha", "C_lock",
+                                              "alpha_node"), , drop = FALSE]
   reasons <- fit$fit[is.na(fit$fit$value), c("term", "allocator", "reason"), drop = FALSE]
   machine <- machine[is.finite(machine$value), , drop = FALSE]
   body <- lapply(seq_len(nrow(machine)), function(i) {
@@ -234,7 +235,8 @@ table_terms <- function(fit, registry) {
        caption = if (nrow(machine) > 0) sprintf("Values: %s.", launches_phrase(machine$launches)))
 }
 
-TERM_TEX <- c(T_metadata = "$T_{\\mathrm{metadata}}$", P_L3 = "$P_{\\mathrm{L3}}$", alpha = "$\\alpha$",
+TERM_TEX <- c(P_eff = "$P_{\\mathrm{eff}}$", "P_eff/P_L3" = "$P_{\\mathrm{eff}} / P_{\\mathrm{L3}}$",
+              T_metadata = "$T_{\\mathrm{metadata}}$", P_L3 = "$P_{\\mathrm{L3}}$", alpha = "$\\alpha$",
               alpha_node = "$\\alpha_{\\mathrm{node}}$", C_lock = "$C_{\\mathrm{lock}}$", T_os = "$T_{\\mathrm{os}}$",
               harness_loop = "harness loop", chase = "dependent load", joint_residual = "joint residual",
               single_thread_gap = "single-thread gap")

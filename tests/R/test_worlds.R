@@ -152,3 +152,12 @@ test_that("on launches of the simulated machine every planted cost is found, and
   fast <- fast[fast$kernel == "fastpath", ]
   expect_lt(max(abs(launch_terms(fast, 0, cost)$lock * fast$ops)), 10 * cost[["dram"]])
 })
+
+test_that("P_eff stands beside P_L3: threads close together by the cheapest distance, far apart by the dearest", {
+  effective <- rbind(fit_row(interval_of(100, 90, 110), "tlfl", "P_eff", "compact", 2),
+                     fit_row(interval_of(100, 90, 110), "tlfl", "P_eff", "scatter", 2))
+  penalty <- rbind(fit_row(interval_of(50, 49, 51), term = "P_L3", variant = "modified, same L3"),
+                   fit_row(interval_of(200, 190, 210), term = "P_L3", variant = "modified, other socket"))
+  expect_equal(fit_effective_ratio(effective, penalty)$value, c(2, 0.5))
+  expect_null(fit_effective_ratio(NULL, penalty))
+})
