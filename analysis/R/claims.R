@@ -74,7 +74,7 @@ unvaried <- function(rows) {
 setting_text <- function(row, rows) {
   vary <- SETTING_COLUMNS[vapply(SETTING_COLUMNS, function(name) length(unique(rows[[name]])) > 1, TRUE)]
   value <- vapply(vary, function(name) as.character(row[[name]]), "")
-  paste(gsub("_", " ", vary), value, collapse = ", ")
+  paste(c(if (is_simulated(row)) "simulated machine", paste(gsub("_", " ", vary), value)[seq_along(vary)]), collapse = ", ")
 }
 
 #' The cells of those rows: one a plan and reading of the cycle count; where there are cells with a CPU for every thread,

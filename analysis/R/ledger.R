@@ -136,7 +136,7 @@ table_verdicts <- function(ledger, claims) {
                  else paste0("Ours: ", launches_phrase(own$launches), " or pairs of launches."))
 }
 
-LEDGER_NOTE_WIDTH <- 150 # characters; the whole note is in the ledger's file
+LEDGER_NOTE_WIDTH <- 110 # characters, so that the table fits a page; the whole note is in the ledger's file
 
 #' The verdict on each claim of the other sources.
 table_ledger <- function(ledger, claims) {
@@ -145,9 +145,10 @@ table_ledger <- function(ledger, claims) {
   body <- lapply(seq_len(nrow(own)), function(i) {
     v <- own[i, ]
     c(sprintf("\\texttt{%s}", tex_escape(v$id)), tex_escape(words[i]), tex_number(v$published), ours_tex(v),
-      paste0("\\textbf{", v$verdict, "}"), tex_escape(shorten(v$note, LEDGER_NOTE_WIDTH)))
+      paste0("\\textbf{", v$verdict, "}"), tex_escape(shorten(if (is.finite(v$value)) v$note else sub(";.*$", "", v$note),
+                                                              LEDGER_NOTE_WIDTH)))
   })
-  list(lines = tabular(paste0("l", wrapped(0.26), "rr", wrapped(0.13), wrapped(0.3)),
+  list(lines = tabular(paste0("l", wrapped(0.33), "rr", wrapped(0.15), wrapped(0.36)),
                        c("claim", "about", "published", "ours", "verdict", "reason"), body),
        launches = own$launches,
        caption = if (all(own$launches == 0)) "No launch of ours stands beside them."

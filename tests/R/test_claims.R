@@ -5,7 +5,8 @@ KINDS_OF_OURS <- setdiff(HYPOTHESIS_KINDS, "arithmetic")
 
 #' A suite's data in a fresh folder, with kernels of applications and, where given, other hypotheses.
 #' @param lines of hypotheses.csv
-claims_in <- function(lines = readLines(file.path(suite, "paper", "hypotheses.csv")), env = parent.frame()) {
+#' @param only claims to keep
+claims_in <- function(lines = readLines(file.path(suite, "paper", "hypotheses.csv")), only = "", env = parent.frame()) {
   dir <- local_folder(env)
   for (sub in c("paper", "kernels/apps", "experiments", "allocators")) dir.create(file.path(dir, sub), recursive = TRUE)
   copy <- function(...) file.copy(file.path(suite, ...), file.path(dir, dirname(file.path(...))))
@@ -14,9 +15,13 @@ claims_in <- function(lines = readLines(file.path(suite, "paper", "hypotheses.cs
   copy("allocators", "registry.ini")
   kernels <- c("churn", "anatomy", "fragment", "apps/ndjson", "apps/http_server", "apps/item_store", "apps/file_hash")
   file.create(file.path(dir, "kernels", paste0(kernels, ".c")))
-  writeLines(lines, file.path(dir, "paper", "hypotheses.csv"))
+  kept <- function(lines) c(lines[1], lines[-1][grepl(paste0("^(", only, ")"), lines[-1])])
+  writeLines(kept(lines), file.path(dir, "paper", "hypotheses.csv"))
+  writeLines(kept(readLines(file.path(dir, "paper", "claims.csv"))), file.path(dir, "paper", "claims.csv"))
   read_claims(file.path(dir, "paper"))
 }
+
+FEW <- "paper.(parity|ops|none)" # claims that tell what is refused as well as all do
 
 #' hypotheses.csv with one line replaced or added.
 with_line <- function(line, instead = "^$") {
@@ -48,6 +53,13 @@ with_metric <- function(rows, name, values) {
 line_of <- function(id, rows, data = claims, sweep = "s", ...) {
   claim_line(read_rows(local_folder(), rows, sweep, ...), data, id)
 }
+
+all_sweeps <- local({
+  dir <- local_folder()
+  write_synthetic(dir, contract, reps = 6)
+  read_results(dir, contract)
+})
+# Its histograms are read on demand, and are gone: quantiles of these rows need none.
 
 nothing <- function() read_results(local_folder(), contract)
 
@@ -123,15 +135,15 @@ test_that("what is no formula, or names what is not there, is refused with its p
 
 test_that("the validator refuses what it does not know, with file and line", {
   refused <- function(line, message, instead = "^paper.parity,test") {
-    expect_error(claims_in(with_line(line, instead)), message, class = "usage_error", info = line)
+    expect_error(claims_in(with_line(line, instead), FEW), message, class = "usage_error", info = line)
   }
-  n <- length(readLines(file.path(suite, "paper", "hypotheses.csv")))
+  n <- sum(grepl(paste0("^(claim|", FEW, ")"), readLines(file.path(suite, "paper", "hypotheses.csv"))))
   at <- sprintf("hypotheses.csv:%d: ", n)
   line <- function(kind = "equivalence", metric = "ops_per_s", allocators = "jemalloc/mimalloc", direction = "", margin = "0.05",
                    kernel = "churn", filter = "threads<=15", under = "versions", role = "test", claim = "paper.parity") {
     paste(claim, role, kind, metric, allocators, direction, margin, kernel, "contention", filter, under, ",,,,", sep = ",")
   }
-  expect_s3_class(claims_in(with_line(line(), "^paper.parity,test"))$hypotheses, "data.frame")
+  expect_s3_class(claims_in(with_line(line(), "^paper.parity,test"), FEW)$hypotheses, "data.frame")
   refused(line(kind = "sameness"), paste0(at, "kind: unknown 'sameness'; expected one of ratio"))
   refused(line(metric = "speed"), paste0(at, "metric: unknown 'speed'"))
   refused(line(allocators = "jemalloc/best"), paste0(at, "allocators: unknown 'best'"))
@@ -391,9 +403,7 @@ test_that("failed launches alone are told as such", {
 })
 
 test_that("the order of rows changes nothing", {
-  dir <- local_folder()
-  write_synthetic(dir, contract, reps = 6)
-  results <- read_results(dir, contract)
+  results <- all_sweeps
   ledger <- claims_ledger(results, claims)
   for (part in c("runs", "simulated", "metrics")) {
     results[[part]] <- results[[part]][with_seed(1, sample(nrow(results[[part]]))), , drop = FALSE]
@@ -417,9 +427,7 @@ test_that("the ledger comes back from its file as it was written", {
 })
 
 test_that("the terminal's table fits 80 to 120 columns, names every claim and says what is missing", {
-  dir <- local_folder()
-  write_synthetic(dir, contract, reps = 6)
-  ledger <- claims_ledger(read_results(dir, contract), claims)
+  ledger <- claims_ledger(all_sweeps, claims)
   for (width in c(80, 100, 120)) {
     lines <- ledger_text(ledger, width)
     expect_lte(max(nchar(lines)), width)
