@@ -11,7 +11,8 @@ verdict_counts <- function(ledger) {
 ours_text <- function(line) {
   if (!is.finite(line$value)) return("")
   interval <- if (is.finite(line$low)) paste0(" [", bound_text(line$low, line), ", ", bound_text(line$high, line), "]")
-  paste0(number_text(line$value), interval, " n=", line$launches)
+  unit <- if (line$unit %in% c("ratio", "count")) "" else paste0(" ", line$unit)
+  paste0(number_text(line$value), interval, unit, " n=", line$launches)
 }
 
 #' What is missing, by reason: "waits for an item store (...): kv.put.ops kv.put.cpu".
@@ -117,7 +118,8 @@ claim_words <- function(ledger, claims) {
 
 ours_tex <- function(line) {
   if (!is.finite(line$value)) return("")
-  paste(tex_number(line$value), if (is.finite(line$low)) interval_tex(line))
+  unit <- if (line$unit %in% c("ratio", "count")) "" else paste0(" ", tex_escape(line$unit))
+  paste0(tex_number(line$value), if (is.finite(line$low)) paste0(" ", interval_tex(line)), unit)
 }
 
 #' The verdict on each claim of the contention paper.
@@ -138,6 +140,9 @@ table_verdicts <- function(ledger, claims) {
 
 LEDGER_NOTE_WIDTH <- 110 # characters, so that the table fits a page; the whole note is in the ledger's file
 
+#' The note of a line; of one that waits the first phrase, which says for what.
+ledger_reason <- function(line) if (line$verdict %in% VERDICTS[5:6]) sub(";.*$", "", line$note) else line$note
+
 #' The verdict on each claim of the other sources.
 table_ledger <- function(ledger, claims) {
   own <- ledger[ledger$source != PUBLISHED_SOURCE, , drop = FALSE]
@@ -145,8 +150,7 @@ table_ledger <- function(ledger, claims) {
   body <- lapply(seq_len(nrow(own)), function(i) {
     v <- own[i, ]
     c(sprintf("\\texttt{%s}", tex_escape(v$id)), tex_escape(words[i]), tex_number(v$published), ours_tex(v),
-      paste0("\\textbf{", v$verdict, "}"), tex_escape(shorten(if (is.finite(v$value)) v$note else sub(";.*$", "", v$note),
-                                                              LEDGER_NOTE_WIDTH)))
+      paste0("\\textbf{", v$verdict, "}"), tex_escape(shorten(ledger_reason(v), LEDGER_NOTE_WIDTH)))
   })
   list(lines = tabular(paste0("l", wrapped(0.33), "rr", wrapped(0.15), wrapped(0.36)),
                        c("claim", "about", "published", "ours", "verdict", "reason"), body),
