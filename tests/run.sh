@@ -1,8 +1,9 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: unit sanitized conformance misuse programs cross guest sim tlfl model R e2e (all without arguments). What was skipped is
-# listed with its reason, what failed with its file. The last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
+# Groups: e2e sim conformance sanitized R cross programs misuse unit tlfl model guest (all without arguments). Two of them run at
+# a time, since no test measures time; LANES=1: one. What was skipped is listed with its reason, what failed with its file. The
+# last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
 set -u
 
@@ -12,10 +13,15 @@ root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
 cd "$root" || exit 3
 export BUILD
 
-# built FOLDER: of test programs, or the end
-built() { [ -d "$build/tests/$1" ] || die 3 "$build/tests/$1 is not there: run make tests"; }
+# built FOLDER: of test programs; or one failure
+built() {
+  [ -d "$build/tests/$1" ] && return
+  echo "FAIL $1: $build/tests/$1 is not there: run make tests" >> "$results"
+  return 1
+}
 
-groups="unit sanitized conformance misuse programs cross guest sim tlfl model R e2e"
+# The longest first: two take turns at them, see below.
+groups="e2e sim conformance sanitized R cross programs misuse unit tlfl model guest"
 # shellcheck disable=SC2086 # words
 [ $# -gt 0 ] || set -- $groups
 for group; do
@@ -23,8 +29,6 @@ for group; do
 done
 logs=$build/test-logs
 mkdir -p "$logs"
-results=$logs/results
-: > "$results"
 limit=600 # seconds for one test program
 
 # one NAME COMMAND...: run it, keep its output, add its TAP lines to the results.
@@ -33,7 +37,9 @@ one() {
   shift
   log=$logs/$(printf '%s' "$name" | tr '/ ' '__').log
   printf '%s\n' "$name"
-  timeout -k 10 "$limit" "$@" > "$log" 2>&1 < /dev/null
+  timeout -k 10 "$limit" "$@" > "$log" 2>&1 < /dev/null &
+  child=$!
+  wait "$child"
   code=$?
   awk -v name="$name" -v code="$code" '
     /^1\.\.[0-9]+/ { plan = substr($0, 4) + 0; planned = 1 }
@@ -50,7 +56,7 @@ one() {
 }
 
 unit() {
-  built unit
+  built unit || return
   for t in "$build"/tests/unit/*; do
     [ -x "$t" ] && [ -f "$t" ] && one "unit/${t##*/}" env CMOCKA_MESSAGE_OUTPUT=TAP "$t"
   done
@@ -75,7 +81,7 @@ sanitized() {
 # for those that clock their lock (long.sh).
 # (What only tlfl promises is skipped under glibc; those lines say nothing and are not counted.)
 conformance() {
-  built conformance
+  built conformance || return
   for t in "$build"/tests/conformance/*; do
     { [ -x "$t" ] && [ -f "$t" ]; } || continue
     one "conformance/${t##*/} glibc" "$t"
@@ -112,16 +118,16 @@ guest() {
   one "memory by node" tests/guest/run.sh "$build/lib/libtlfl.so"
 }
 
-# The simulated machine: misses that are known, the instruments of the cost model, misses beside valgrind's, by allocator,
-# and the same again. More launches in long.sh.
+# The simulated machine: misses that are known, the instruments of the cost model, a lock beside a queue, misses beside
+# valgrind's, by allocator, and the same again. More launches in long.sh.
 sim() {
-  for t in known calls terms latency cachegrind sharing determinism; do
+  for t in known calls terms queue latency cachegrind sharing determinism; do
     one "sim/$t" sh "tests/sim/$t.sh"
   done
 }
 
 tlfl() {
-  built tlfl
+  built tlfl || return
   for t in "$build"/tests/tlfl/*; do
     [ -x "$t" ] && [ -f "$t" ] && one "tlfl/${t##*/}" "$t"
   done
@@ -146,9 +152,31 @@ e2e() {
   done
 }
 
-for group; do
-  "$group"
+count_check LANES "${LANES:=2}"
+
+# lane NUMBER GROUP...: the groups that no other lane has taken yet.
+lane() {
+  results=$logs/results.$1 child=
+  trap 'kill "$child"; exit 1' TERM # timeout hands it on
+  : > "$results"
+  shift
+  for group; do
+    ! mkdir "$logs/taken/$group" 2> /dev/null || "$group"
+  done
+}
+
+rm -rf "$logs/taken" "$logs"/results*
+mkdir "$logs/taken" || exit 3
+lanes=
+for number in $(seq "$LANES"); do
+  lane "$number" "$@" &
+  lanes="$lanes $!"
 done
+# shellcheck disable=SC2064,SC2086 # these lanes, words
+trap "kill $lanes 2> /dev/null; wait; exit 1" INT TERM
+wait
+results=$logs/results
+cat "$results".* > "$results"
 
 grep '^SKIP' "$results"
 grep '^FAIL' "$results"
