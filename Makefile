@@ -217,7 +217,8 @@ comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
 PIPELINE := paper sensitivity contention fastpath falseshare remote latency fragment \
-            fastpath-anatomy coherence quantum slack timed
+            fastpath-anatomy coherence quantum slack timed \
+            fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
