@@ -299,6 +299,16 @@ int options_parse(int argc, char **argv)
     return rc != 0 ? rc : passes_check(param_word("passes"));
 }
 
+/* As it is given, with dashes; underscores do too. */
+static void print_name(const char *name)
+{
+    char dashed[64];
+    snprintf(dashed, sizeof dashed, "%s", name);
+    for (char *c = dashed; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    printf("  --%-14s", dashed);
+}
+
 void options_print_help(void)
 {
     printf("%s: %s\n\nusage: %s [options]   (the allocator comes by LD_PRELOAD)\n", kernel.name, kernel.what,
@@ -311,15 +321,14 @@ void options_print_help(void)
             printf("\noptions of every kernel:\n");
         if (i == COMMON)
             printf("\noptions of %s:\n", kernel.name);
-        char name[64];
-        snprintf(name, sizeof name, "%s", p->name);
-        for (char *c = name; *c != '\0'; c++)
-            *c = *c == '_' ? '-' : *c;
-        printf("  --%-14s %s%s%s [%s]\n", name, p->what, p->words ? ": " : "", p->words ? p->words : "", values[i].fallback);
+        print_name(p->name);
+        printf(" %s%s%s [%s]\n", p->what, p->words ? ": " : "", p->words ? p->words : "", values[i].fallback);
     }
     printf("\nflags:\n");
-    for (unsigned i = 0; i < FLAGS; i++)
-        printf("  --%-14s %s\n", flags[i].name, flags[i].what);
+    for (unsigned i = 0; i < FLAGS; i++) {
+        print_name(flags[i].name);
+        printf(" %s\n", flags[i].what);
+    }
 }
 
 static json_t *words_json(const char *words)

@@ -229,5 +229,7 @@ check "--check of what does not: exit 2" exits 2 "$build/kernels/realloc_grow" -
 check "--check of too few threads: exit 2" exits 2 "$build/kernels/remote_free" --check --threads 1
 check "--check asks nothing of the machine: exit 0" exits 0 "$build/kernels/c2c" --check --placement node:99
 check "help: exit 0" exits 0 "$build/kernels/churn" --help
+check "help: every name as it is given, with dashes" sh -c '"$1" --help > "$2" && grep -q "^  --no-alloc " "$2" && ! grep "^  --[a-z-]*_" "$2"' sh "$build/kernels/churn" "$dir/help"
+check "an underscore does too" exits 0 "$build/kernels/churn" --no_alloc --ops 1000
 
 finish
