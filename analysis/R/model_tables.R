@@ -68,7 +68,10 @@ table_planted <- function(fit, registry) {
        launches = plants$launches,
        caption = c("Variants: differences from tlfl, of paired launches; tlfl: its own values. Double dagger: what was planted.",
                    "Absent: the whole interval lies within the margin; present: all of it lies beyond. The margin is",
-                   sprintf("%s of the time of an operation, or of the lines that the caches miss.", share_tex(ABSENT_SHARE)),
+                   sprintf("%s of the time of tlfl's operation, or of the lines that its caches miss.", share_tex(ABSENT_SHARE)),
+                   if (any(plants$verdict == "expected")) {
+                     "Expected: the take and release of a free lock belong to $T_{\\mathrm{metadata}}$ by definition."
+                   },
                    sprintf("Simulated; %s a line.", launches_phrase(plants$launches))))
 }
 
@@ -114,15 +117,23 @@ worlds_macros <- function(fit) {
   c(sayWholeHeldOut = said, sayPlants = plants_sentence(fit$plants))
 }
 
-#' What the planted costs show, in a sentence.
+#' What the planted costs show, in sentences. What was not judged is no open question of the data: it stands apart.
 plants_sentence <- function(plants) {
   if (is.null(plants) || nrow(plants) == 0) return("No planted cost was looked for in these data.")
-  planted <- plants[plants$planted %in% TRUE, , drop = FALSE]
-  rest <- plants[!plants$planted %in% TRUE, , drop = FALSE]
-  count <- function(own, verdict) sum(own$verdict == verdict)
-  paste0("Of the ", plural(nrow(planted), "planted cost"), ", ", count(planted, "present"), " ",
-         if (count(planted, "present") == 1) "is" else "are", " present in the term that it belongs to; of the ",
-         plural(nrow(rest), "other term"), " ", count(rest, "absent"), " ", if (count(rest, "absent") == 1) "is" else "are",
-         " absent, ", count(rest, "present"), " present, and ", nrow(rest) - count(rest, "absent") - count(rest, "present"),
-         " open.")
+  planted <- plants$planted %in% TRUE
+  expected <- plants[plants$verdict == "expected", , drop = FALSE]
+  counts <- function(own, verdicts) {
+    judged <- ifelse(startsWith(own$verdict, "not judged"), "not judged", own$verdict)
+    number <- vapply(verdicts, function(v) sum(judged == v), 0L)
+    said <- paste(number, ifelse(number == 1, "is", "are"), verdicts)[number > 0]
+    sub("not judged", sprintf("not judged (fewer than %s launches)", count_text(MIN_LAUNCHES)), and_list(said))
+  }
+  paste0("Of the ", plural(sum(planted), "planted cost"), ", looked for in the term where each belongs, ",
+         counts(plants[planted, , drop = FALSE], c("present", "absent", "open", "not judged")), "; of the ",
+         plural(sum(!planted), "other term"), ", ",
+         counts(plants[!planted, , drop = FALSE], c("absent", "present", "open", "expected", "not judged")), ".",
+         if (nrow(expected) > 0) {
+           sprintf(" Expected: taking and releasing a free lock is $T_{\\mathrm{metadata}}$ by definition (%s).",
+                   and_list(unique(sprintf("%s, %s cycles an operation", expected$allocator, number_text(expected$value)))))
+         })
 }
