@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A metric as a column of the wide form. */
 struct metric {
@@ -32,6 +33,7 @@ struct export
     struct buffer row;
     struct metric *metric;
     size_t metrics_count;
+    size_t lines, columns; /* written, the header among them; of the header */
 };
 
 /* ---- fields ---- */
@@ -50,12 +52,14 @@ static void add_field(struct export *x, const char *text)
 {
     if (*text && strchr("=+-@\t\r", *text) && !is_number(text))
         text = arena_printf(&x->arena, "'%s", text);
+    x->columns += !x->lines;
     csv_field(&x->row, text);
 }
 
 static bool write_row(struct export *x, struct fault *f)
 {
     csv_end_row(&x->row);
+    x->lines++;
     return output_write(&x->output, &x->row, f);
 }
 
@@ -282,19 +286,23 @@ static bool export_long(struct export *x, struct fault *f)
 
 /* ---- the command ---- */
 
-/* The export must not take the place of what it is made from. */
-static bool check_target(struct arena *a, const char *folder, const char *out, struct fault *f)
+/* The export must not take the place of what it is made from, nor of another file that nobody said to replace. */
+static bool check_target(struct arena *a, const char *folder, const char *out, bool force, struct fault *f)
 {
+    struct stat old;
     const char *file = out ? path_real(a, out) : NULL;
     file = file ? file : out;
     const char *there = file ? path_real(a, path_folder(a, file)) : NULL, *own = path_real(a, folder);
-    return !there || !own || strcmp(there, own) != 0 || !results_own(path_name(file)) ||
-           fault_set(f, AK_USAGE, "%s is a file of the results folder, expected another --out", out);
+    if (there && own && strcmp(there, own) == 0 && results_own(path_name(file)))
+        return fault_set(f, AK_USAGE, "%s is a file of the results folder, expected another --out", out);
+    return force || !out || stat(out, &old) != 0 || !S_ISREG(old.st_mode) ||
+           fault_set(f, AK_USAGE, "%s is there already; replace it with --force, or choose another --out", out);
 }
 
-static bool export_folder(struct export *x, const char *folder, const char *out, bool wide, struct fault *f)
+static bool export_folder(struct export *x, const char *folder, const char *out, bool wide, bool force,
+                          struct fault *f)
 {
-    if (!check_target(&x->arena, folder, out, f))
+    if (!check_target(&x->arena, folder, out, force, f))
         return false;
     if (!launches_open(&x->arena, &x->launches, folder, f) ||
         !side_lines_open(&x->arena, &x->metrics, &x->launches, folder, SIDE_METRICS,
@@ -307,6 +315,8 @@ static bool export_folder(struct export *x, const char *folder, const char *out,
     bool good = (wide ? export_wide(x, f) : export_long(x, f)) && output_commit(&x->output, f);
     if (!good)
         output_discard(&x->output);
+    else if (out)
+        fprintf(stderr, "ak: wrote %s: %zu rows, %zu columns\n", out, x->lines - 1, x->columns);
     return good;
 }
 
@@ -315,8 +325,9 @@ static int cmd_export(int argc, char **argv)
     struct export x = {0};
     struct fault fault = {0};
     const char *tidy = NULL, *out = NULL;
+    bool force = false;
     const struct command_option known[] = {
-        {"--tidy", &tidy, NULL}, {"--out", &out, NULL}, {NULL, NULL, NULL}};
+        {"--tidy", &tidy, NULL}, {"--out", &out, NULL}, {"--force", NULL, &force}, {NULL, NULL, NULL}};
     int left;
     bool wide;
     child_watch_interrupts();
@@ -327,7 +338,7 @@ static int cmd_export(int argc, char **argv)
     if (good && !wide && (!tidy || strcmp(tidy, "long") != 0))
         good = fault_set(&fault, AK_USAGE, "export: --tidy %s, expected --tidy wide or --tidy long",
                          tidy ? tidy : "is missing");
-    good = good && export_folder(&x, argv[1], out, wide, &fault);
+    good = good && export_folder(&x, argv[1], out, wide, force, &fault);
     launches_close(&x.launches);
     side_lines_close(&x.metrics);
     buffer_free(&x.row);
@@ -335,10 +346,11 @@ static int cmd_export(int argc, char **argv)
     return good ? AK_DONE : fault_print(&fault);
 }
 
-AK_COMMAND(command_export, "export", "RUN --tidy wide|long [--out FILE]",
+AK_COMMAND(command_export, "export", "RUN --tidy wide|long [--out FILE [--force]]",
            "a results folder as one tidy table, for R, pandas-like tools and spreadsheets",
            "  --tidy wide   a row a launch: the columns of runs.csv, then every metric as a column\n"
            "  --tidy long   a row a launch and measurement: keys, metric, unit, value, word, reason\n"
            "  --out FILE    written whole or not at all; default: standard output\n"
+           "  --force       replace the file if it is there\n"
            "experiments/schema.md and schema.json (a Frictionless data package) say what the columns are.\n",
            cmd_export);

@@ -134,7 +134,11 @@ is "it is left out" "$(wc -l < torn.csv)" "$(($(wc -l < real/runs.csv) - 1))"
 printf 'old\n' > kept.csv
 chmod 640 kept.csv
 ln -s kept.csv kept-link.csv
-is "a link as --out: exit 0" "$(code ak export real --tidy wide --out kept-link.csv)" 0
+refused "export over a file" 2 "kept-link.csv is there already; replace it with --force" ak export real --tidy wide --out kept-link.csv
+is "it is as it was" "$(cat kept.csv)" old
+is "with --force: exit 0" "$(code ak export real --tidy wide --out kept-link.csv --force)" 0
+is "it says what it wrote" "$(cat err)" \
+  "ak: wrote kept-link.csv: $(($(wc -l < real/runs.csv) - 1)) rows, $(head -n 1 real-wide.csv | tr , '\n' | wc -l) columns"
 check "the link is still one, the file new, with its rights" sh -c '[ -L kept-link.csv ] && cmp -s kept.csv real-wide.csv && [ "$(stat -c %a kept.csv)" = 640 ]'
 
 # ---- merges ----
