@@ -88,7 +88,7 @@ struct kernel {
     bool     no_alloc;          /* never calls the allocator under test (null, c2c, chase) */
     bool     once;              /* only the throughput pass makes sense (c2c, chase) */
     bool     watched;           /* marks its calls: the simulated machine takes down what they execute (simulator/protocol.h) */
-    bool     makes_threads;     /* run calls ak_thread: CPU times are then the process's, and nothing counts events */
+    bool     makes_threads;     /* run calls ak_thread: CPU times are then the process's; only sim counts events */
     enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
     uint64_t default_ops;       /* --ops where not given; 0: 1,000,000 */
     const char *default_size_min, *default_size_max; /* as text, with suffixes; NULL: 16, 65536 */

@@ -441,9 +441,6 @@ static bool gather_members(struct expansion *x, struct block *b)
             skip = arena_printf(
                 x->arena, "the simulated machine %s has %u cores, and %" PRIu64 " threads are asked for",
                 b->machine->name, b->machine->cores, b->threads);
-        if (!skip && b->machine && k->makes_threads)
-            skip = arena_printf(
-                x->arena, "in the simulated machine the threads that %s makes are not counted", k->name);
         if (!skip && b->threads && b->threads < k->min_threads)
             skip = arena_printf(x->arena, "%s needs at least %" PRIu64 " threads", k->name, k->min_threads);
         b->member[b->members++] = (struct block_member){al, skip};

@@ -42,15 +42,21 @@ static int threads_check(uint64_t threads, char *why, size_t why_size)
     return threads_own() ? EXIT_ENVIRONMENT : EXIT_USAGE;
 }
 
-/* Events are counted on the threads of the launch. 0, or an exit code with `why`. */
+/* Events are counted on the threads of the launch; the simulated machine counts those that these make, too. */
+static bool counters_miss_threads(void)
+{
+    return kernel.makes_threads && strcmp(param_word("counters"), "sim") != 0;
+}
+
+/* 0, or an exit code with `why`. */
 static int counters_check(char *why, size_t why_size)
 {
     const char *name = param_word("counters");
 
-    if (!kernel.makes_threads || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
+    if (!counters_miss_threads() || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
         return 0;
-    snprintf(why, why_size, "--counters %s: events of the threads that this kernel makes are not counted; use auto or none",
-             name);
+    snprintf(why, why_size,
+             "--counters %s: events of the threads that this kernel makes are not counted; use auto, none or sim", name);
     return EXIT_USAGE;
 }
 
@@ -98,7 +104,7 @@ static int launch_plan(char *why, size_t why_size)
 /* 0 or an exit code. */
 static int counters_plan(char why[COUNTER_REASON_MAX])
 {
-    if (!kernel.makes_threads)
+    if (!counters_miss_threads())
         return -counters_choose(param_word("counters"), launch.threads, why);
     counters_none("events of the threads that this kernel makes are not counted");
     return counters_check(why, COUNTER_REASON_MAX);

@@ -30,6 +30,7 @@ struct thread {
         unsigned char was[sizeof(struct timespec)];
     } change;
     uint32_t core;
+    bool pinned; /* it asked for the core, or whoever made it did */
     bool in_call, outside, forks;
     uint64_t policy;               /* nodes of its new memory, 0: where it is touched */
     const volatile uint32_t *gone; /* zeroed by QEMU when it has ended */
@@ -136,7 +137,10 @@ static const volatile uint32_t *gone_word(uint64_t address)
 void calls_born(unsigned thread)
 {
     struct thread *born = &calls.thread[thread];
-    *born = (struct thread){.core = calls.cores_given++ % machine_cores(&calls.machine)};
+    bool pinned = current != NULL && current->pinned;
+    *born =
+        (struct thread){.core = pinned ? current->core : calls.cores_given++ % machine_cores(&calls.machine),
+                        .pinned = pinned};
     if (current != NULL && current->number == SYS_clone && (current->argument[0] & CLONE_CHILD_CLEARTID) != 0)
         born->gone = gone_word(current->argument[3]);
     if (current != NULL)
@@ -183,6 +187,7 @@ static void thread_pin(unsigned thread, uint64_t bytes, uint64_t address)
     for (unsigned core = 0; core < machine_cores(&calls.machine) && core / 8 < bytes; core++)
         if (mask[core / 8] & 1 << core % 8) {
             calls.thread[thread].core = core;
+            calls.thread[thread].pinned = true;
             calls.mode->move(thread, core);
             return;
         }

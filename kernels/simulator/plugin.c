@@ -28,21 +28,42 @@ __attribute__((visibility("default"))) int qemu_plugin_version = QEMU_PLUGIN_VER
 static uint64_t instructions; /* of all threads: one runs at a time */
 static const struct mode *mode = &weave_mode;
 
+/* ---- threads ---- */
+
+/* QEMU numbers a new thread above all that live, so that numbers grow where some die and others live; ours do not. */
+#define VCPUS (1 << 20)
+static uint16_t thread_of[VCPUS];
+static bool taken[TURNS_MAX];
+
+static unsigned thread_take(unsigned vcpu)
+{
+    unsigned thread = 0;
+    while (thread < TURNS_MAX && taken[thread])
+        thread++;
+    if (thread == TURNS_MAX || vcpu >= VCPUS) {
+        fprintf(stderr, "simulator: more than %d threads at a time, or number %d in all\n", TURNS_MAX, VCPUS);
+        _Exit(3);
+    }
+    taken[thread] = true;
+    thread_of[vcpu] = (uint16_t)thread;
+    return thread;
+}
+
 /* ---- whose turn it is ---- */
 
 /* A thread that has to wait for its turn before it goes on, as after a fork, does so here. */
-static __attribute__((noinline)) bool gets_turn(unsigned vcpu)
+static __attribute__((noinline)) bool gets_turn(unsigned thread)
 {
-    if (!turns_begun() || !turns_astray(vcpu))
+    if (!turns_begun() || !turns_astray(thread))
         return false;
-    mode->join(vcpu);
-    return turns_running() == vcpu;
+    mode->join(thread);
+    return turns_running() == thread;
 }
 
 /* What happens in a thread is only seen if it is the one that runs. */
-static inline bool runs(unsigned vcpu)
+static inline bool runs(unsigned thread)
 {
-    return __builtin_expect(turns_running() == vcpu, 1) || gets_turn(vcpu);
+    return __builtin_expect(turns_running() == thread, 1) || gets_turn(thread);
 }
 
 /* ---- accesses ---- */
@@ -72,31 +93,31 @@ static void weave_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addr
 {
     (void)user;
     uint8_t answer = info_answer(info);
-    if (runs(vcpu))
-        weave_access(vcpu, answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
+    if (runs(thread_of[vcpu]))
+        weave_access(thread_of[vcpu], answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
 }
 
 /* Flagged as a store, once. */
 static void weave_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    if (runs(vcpu))
-        weave_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
+    if (runs(thread_of[vcpu]))
+        weave_access(thread_of[vcpu], MODEL_ATOMIC, info_answer(info) & 7, address);
 }
 
 static void timed_plain(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
     uint8_t answer = info_answer(info);
-    if (runs(vcpu))
-        timed_access(vcpu, answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
+    if (runs(thread_of[vcpu]))
+        timed_access(thread_of[vcpu], answer & INFO_STORE ? MODEL_STORE : MODEL_LOAD, answer & 7, address);
 }
 
 static void timed_atomic(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *user)
 {
     (void)user;
-    if (runs(vcpu))
-        timed_access(vcpu, MODEL_ATOMIC, info_answer(info) & 7, address);
+    if (runs(thread_of[vcpu]))
+        timed_access(thread_of[vcpu], MODEL_ATOMIC, info_answer(info) & 7, address);
 }
 
 static qemu_plugin_mem_cb *access_hook(bool atomic)
@@ -111,7 +132,7 @@ static void watched_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t a
     const struct anatomy_code *code = user;
     bool atomic = anatomy_is_atomic(code);
     uint8_t answer = info_answer(info);
-    anatomy_access(vcpu, code,
+    anatomy_access(thread_of[vcpu], code,
                    atomic                ? MODEL_ATOMIC
                    : answer & INFO_STORE ? MODEL_STORE
                                          : MODEL_LOAD,
@@ -123,28 +144,28 @@ static void watched_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t a
 
 static void on_watched(unsigned vcpu, void *user)
 {
-    anatomy_execute(vcpu, user);
+    anatomy_execute(thread_of[vcpu], user);
 }
 
 static void on_pause(unsigned vcpu, void *user)
 {
     (void)user;
-    if (runs(vcpu))
-        mode->idle(vcpu);
+    if (runs(thread_of[vcpu]))
+        mode->idle(thread_of[vcpu]);
 }
 
 static void on_atomic_next(unsigned vcpu, void *user)
 {
     (void)user;
-    if (runs(vcpu))
-        timed_meet(vcpu);
+    if (runs(thread_of[vcpu]))
+        timed_meet(thread_of[vcpu]);
 }
 
 /* `user` is where(). */
 static void on_time_mark(unsigned vcpu, void *user)
 {
-    if (runs(vcpu))
-        latency_mark(vcpu, (uintptr_t)user & 0xff, (uintptr_t)user >> 8);
+    if (runs(thread_of[vcpu]))
+        latency_mark(thread_of[vcpu], (uintptr_t)user & 0xff, (uintptr_t)user >> 8);
 }
 
 /* A time mark, and how many instructions of its block come after it: they are counted when the block begins. */
@@ -171,7 +192,7 @@ static size_t count_instructions(const struct qemu_plugin_tb *tb, size_t n)
 static void on_call_done(unsigned vcpu, void *user)
 {
     (void)user;
-    runs(vcpu);
+    runs(thread_of[vcpu]);
 }
 
 /* Whether the instruction before `address` is a system call, of which no byte is on another page. */
@@ -221,11 +242,11 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 /* ---- system calls and threads ---- */
 
-static void anatomy_call(unsigned vcpu, uint64_t op, uint64_t argument)
+static void anatomy_call(unsigned thread, uint64_t op, uint64_t argument)
 {
     struct sim_path path;
     if (op == SIM_START || op == SIM_STOP)
-        anatomy_region(vcpu, op == SIM_START);
+        anatomy_region(thread, op == SIM_START);
     else if (op == SIM_PATH && guest_read(argument, &path, sizeof path)) {
         anatomy_answer(&path);
         guest_write(argument, &path, sizeof path);
@@ -237,30 +258,27 @@ static void on_call(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t
 {
     (void)id, (void)g, (void)h;
     if (number == SIM_CALL && anatomy_watches())
-        anatomy_call(vcpu, a, b);
-    calls_before(vcpu, number, (uint64_t[6]){a, b, c, d, e, f});
+        anatomy_call(thread_of[vcpu], a, b);
+    calls_before(thread_of[vcpu], number, (uint64_t[6]){a, b, c, d, e, f});
 }
 
 static void on_return(qemu_plugin_id_t id, unsigned vcpu, int64_t number, int64_t result)
 {
     (void)id;
-    calls_after(vcpu, number, result);
+    calls_after(thread_of[vcpu], number, result);
 }
 
 static void on_born(qemu_plugin_id_t id, unsigned vcpu)
 {
     (void)id;
-    if (vcpu >= TURNS_MAX) {
-        fprintf(stderr, "simulator: more than %d threads at a time\n", TURNS_MAX);
-        _Exit(3);
-    }
-    calls_born(vcpu);
+    calls_born(thread_take(vcpu));
 }
 
 static void on_died(qemu_plugin_id_t id, unsigned vcpu)
 {
     (void)id;
-    calls_died(vcpu);
+    taken[thread_of[vcpu]] = false; /* whoever may take it needs the turn, which this one still has */
+    calls_died(thread_of[vcpu]);
 }
 
 /* ---- install ---- */

@@ -36,8 +36,9 @@ static uint64_t turn_end(unsigned thread)
 {
     struct timed_thread *t = &timed_thread[thread];
     uint64_t now = *timed_setting.instructions;
+    struct timed_thread *account = &timed_thread[t->account];
     t->clock += now - t->counted;
-    t->instructions += t->counting ? now - t->counted : 0;
+    account->instructions += account->counting ? now - t->counted : 0;
     t->counted = now;
     return t->clock;
 }
@@ -68,8 +69,11 @@ static void timed_idle(unsigned thread)
 
 static void timed_born_at(unsigned thread, unsigned core, uint64_t clock)
 {
-    timed_thread[thread] = (struct timed_thread){
-        .core = core, .clock = clock, .random = ((timed_setting.seed + 1) * 0x9e3779b97f4a7c15 + thread) | 1};
+    timed_thread[thread] =
+        (struct timed_thread){.core = core,
+                              .account = thread,
+                              .clock = clock,
+                              .random = ((timed_setting.seed + 1) * 0x9e3779b97f4a7c15 + thread) | 1};
     turns_add(thread, clock);
 }
 
@@ -77,6 +81,8 @@ static void timed_born(unsigned thread, unsigned core)
 {
     unsigned creator = turns_running();
     timed_born_at(thread, core, turn_end(creator));
+    if (timed_thread[creator].counting)
+        timed_thread[thread].account = creator;
     timed_thread[creator].limit = turns_rival(creator);
 }
 

@@ -26,6 +26,8 @@ struct timed_thread {
     uint64_t counted; /* instructions of all threads when the turn began */
     uint64_t limit;   /* clock of the next other thread: beyond it this one is late */
     uint32_t core;
+    uint32_t
+        account; /* the thread for which instructions are counted: itself, or in whose region it was made */
     bool counting;
     uint64_t started;              /* the region */
     uint64_t cycles, instructions; /* of all regions */

@@ -241,9 +241,9 @@ static void turn_start(unsigned thread)
 
 static void turn_end(unsigned thread)
 {
-    struct weave_log *log = &weave_log[thread];
-    if (log->counting)
-        log->instructions += *weave.setting.instructions - log->start;
+    struct weave_log *log = &weave_log[thread], *account = &weave_log[log->account];
+    if (account->counting)
+        account->instructions += *weave.setting.instructions - log->start;
     log->start = *weave.setting.instructions;
 }
 
@@ -271,6 +271,8 @@ static void weave_born(unsigned thread, unsigned core)
     }
     if (thread >= weave.end)
         weave.end = thread + 1;
+    unsigned creator = turns_running();
+    log->account = creator < TURNS_MAX && weave_log[creator].counting ? creator : thread;
     log->counting = false;
     log->instructions = 0;
     weave_put(log, ENTRY_BORN, 0, core);

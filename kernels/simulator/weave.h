@@ -39,6 +39,7 @@ struct weave_log {
     uint64_t *other; /* a second buffer: one is filled while the other one is played */
     uint32_t core;   /* the model's: where the thread is, as of what has been played */
     bool counted;    /* the model's, too: it had a timed region, or is in one */
+    uint32_t account; /* the thread for which instructions are counted: itself, or in whose region it was made */
     bool counting;   /* the program's: in its timed region */
     uint64_t start, instructions; /* of the turn; those of the regions */
 };

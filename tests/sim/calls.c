@@ -9,6 +9,8 @@
  *   calls alone        the same, and nobody is at work
  *   calls constant     a sleep whose time lies in memory that cannot be written
  *   calls move         a thread goes to another core in its timed region
+ *   calls make         threads are made in a timed region, one after the other
+ *   calls many         several threads make short ones, in all more than there may be at a time
  *
  * Prints a name and what it saw, a line each; microseconds are of the simulated clock.
  */
@@ -277,6 +279,60 @@ static void do_move(void)
            (unsigned long long)after.model.stores);
 }
 
+/* ---- threads that make threads ---- */
+
+enum { LIVES = 20, LIFE_ROUNDS = 20000, MAKERS = 8, SHORT_LIVES = 160, SHORT_ROUNDS = 2000 };
+
+static void *live(void *rounds)
+{
+    static volatile uint64_t word;
+    for (uintptr_t i = 0; i < (uintptr_t)rounds; i++)
+        word++;
+    return NULL;
+}
+
+static void make(unsigned lives, uintptr_t rounds)
+{
+    pthread_t thread;
+    for (unsigned i = 0; i < lives; i++)
+        if (pthread_create(&thread, NULL, live, (void *)rounds) != 0 || pthread_join(thread, NULL) != 0)
+            exit(1);
+}
+
+static void do_make(void)
+{
+    struct sim_reading reading;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(5, &set);
+    sched_setaffinity(0, sizeof set, &set); /* they are born there */
+    syscall(SIM_CALL, SIM_START);
+    make(LIVES, LIFE_ROUNDS);
+    syscall(SIM_CALL, SIM_STOP);
+    make(LIVES, LIFE_ROUNDS); /* not counted */
+    syscall(SIM_CALL, SIM_READ, &reading);
+    printf("stores %llu\ninstructions %llu\ncore %u\n", (unsigned long long)reading.model.stores,
+           (unsigned long long)reading.instructions, reading.core);
+}
+
+/* Lives of different lengths: there is always one, so that QEMU's numbers for threads grow. */
+static void *make_many(void *number)
+{
+    make(SHORT_LIVES, SHORT_ROUNDS + SHORT_ROUNDS / 4 * (uintptr_t)number);
+    return NULL;
+}
+
+static void do_many(void)
+{
+    pthread_t maker[MAKERS];
+    for (int i = 0; i < MAKERS; i++)
+        if (pthread_create(&maker[i], NULL, make_many, (void *)(uintptr_t)i) != 0)
+            exit(1);
+    for (int i = 0; i < MAKERS; i++)
+        pthread_join(maker[i], NULL);
+    puts("alive 1");
+}
+
 /* ---- */
 
 static void *first_thread(void *nothing)
@@ -288,7 +344,8 @@ static const struct {
     const char *name;
     void (*body)(void);
 } bodies[] = {{"bad", do_bad},           {"fork", do_fork},   {"spawn", do_spawn},       {"leave", do_leave},
-              {"timeouts", do_timeouts}, {"alone", do_alone}, {"constant", do_constant}, {"move", do_move}};
+              {"timeouts", do_timeouts}, {"alone", do_alone}, {"constant", do_constant}, {"move", do_move},
+              {"make", do_make},         {"many", do_many}};
 
 int main(int argc, char **argv)
 {

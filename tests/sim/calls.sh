@@ -40,7 +40,12 @@ for mode in weave timed; do
   calls move
   near "$mode: who goes to another core takes the counts along" "$(figure stores)" 30000 1
   is "$mode: it is there" "$(figure core)" 1
+  calls make
+  near "$mode: threads that are made in a timed region are counted with it" "$(figure stores)" 400000 5
+  above "$mode: their instructions, too" "$(figure instructions)" 1200000
 done
+mode=weave
+ends "more threads in turn than there may be at a time" many
 mode=timed
 calls timeouts
 is "a wait of 100 us beside others takes little more" "$(awk '/-us / && $2 > 110' "$dir/figures")" ""

@@ -168,19 +168,6 @@ static void cells(void **state)
     assert_int_equal(p.machines, 0);
 }
 
-static void makers_of_threads(void **state)
-{
-    struct fixture *x = *state;
-    struct sweep s;
-    struct plan p;
-    use_shipped(x);
-    fixture_kernel(x, "maker", "\"makes_threads\": true, \"params\": []");
-    assert_true(fixture_plan(x, "kernel = maker\nallocators = aa\ncounters = sim\n", "smoke", &s, &p));
-    assert_has(p.block->member[0].skip, "threads that maker makes are not counted");
-    assert_true(fixture_plan(x, "kernel = maker\nallocators = aa\n", "smoke", &s, &p));
-    assert_null(p.block->member[0].skip);
-}
-
 /* ---- rows ---- */
 
 #define PATH "/lib/liba.so"
@@ -311,7 +298,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(bad_machines, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(shipped_machines, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(cells, fixture_open, fixture_close),
-        cmocka_unit_test_setup_teardown(makers_of_threads, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(rows, fixture_open, fixture_close),
         cmocka_unit_test_setup_teardown(timeouts, fixture_open, fixture_close),
         cmocka_unit_test(trust),
