@@ -75,8 +75,9 @@ decompose <- function(results) {
   timed <- timed_launches(results)
   slice <- simulated_whole(timed)
   if (nrow(slice) == 0) return(list(reason = "not measured here: no ok rows of churn in the simulated machine's timed mode"))
-  prices <- sim_prices(timed, results$metrics)
-  cost <- event_costs(prices, machine_prices(timed, results$metrics))
+  measured <- sim_prices(timed, results$metrics)
+  prices <- used_prices(measured, machine_prices(timed, results$metrics))
+  cost <- event_costs(prices)
   fast <- simulated_fastpath(timed)
   metadata <- mixed_metadata(fast, fast$cycles, slice)
   rows <- do.call(rbind, lapply(unique(slice$allocator), function(a) {
@@ -89,6 +90,6 @@ decompose <- function(results) {
                term = if (term == "cycles") "T_alloc" else term, value = by$value, low = by$low, high = by$high,
                unit = "cycle", launches = by$launches, method = by$method)
   }))
-  prices <- rbind(prices, effective_prices(timed, results$metrics, prices))
+  prices <- rbind(prices, effective_prices(timed, results$metrics, measured))
   list(terms = terms, rows = rows, cost = cost, prices = prices, metadata = metadata, fast = fast, timed = timed)
 }

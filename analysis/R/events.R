@@ -99,21 +99,28 @@ machine_prices <- function(timed, metrics) {
     dram_remote = part("memory_remote"), core_local = part("cache_local"), core_remote = part("cache_remote"))
 }
 
-#' Cycles of each event beyond a hit of the L1.
+#' The prices that are used: what a kernel measured, and else what the machine's file states.
 #' @param prices of sim_prices
-#' @param stated of machine_prices; fills what was not measured
-#' @return named numbers by EVENTS; attribute "stated" names the prices that are the machine file's
-event_costs <- function(prices, stated = NULL) {
-  value <- stats::setNames(prices$value, prices$price)
+#' @param stated of machine_prices
+#' @return rows as of sim_prices; of a stated price launches is 0 and `from` says why it is none that was measured
+used_prices <- function(prices, stated) {
+  if (is.null(stated)) return(prices)
   # A core's price is a difference already: a line that moves is an access beyond those that hit.
-  if (!is.null(stated)) stated[c("core_local", "core_remote")] <- stated[c("core_local", "core_remote")] - stated[["l1"]]
-  missing <- names(value)[!is.finite(value)]
-  value[missing] <- if (is.null(stated)) NA_real_ else stated[missing]
+  stated[c("core_local", "core_remote")] <- stated[c("core_local", "core_remote")] - stated[["l1"]]
+  filled <- !is.finite(prices$value) & is.finite(stated[prices$price])
+  prices$value[filled] <- stated[prices$price[filled]]
+  prices$launches[filled] <- 0L
+  prices$from[filled] <- sub("not measured here", "the machine's file", prices$from[filled], fixed = TRUE)
+  prices
+}
+
+#' Cycles of each event beyond a hit of the L1.
+#' @param prices of used_prices
+#' @return named numbers by EVENTS; NA where a price is neither measured nor stated
+event_costs <- function(prices) {
+  value <- stats::setNames(prices$value, prices$price)
   # A load that finds another core's line and the store that follows wait once each.
-  cost <- c(l2 = value[["l2"]] - value[["l1"]], l3 = value[["l3"]] - value[["l1"]],
-            dram = value[["dram_local"]] - value[["l1"]], read_shared = value[["core_local"]],
-            false = 2 * value[["core_local"]], node = value[["dram_remote"]] - value[["dram_local"]],
-            sync = 2 * value[["core_local"]])
-  attr(cost, "stated") <- missing
-  cost
+  c(l2 = value[["l2"]] - value[["l1"]], l3 = value[["l3"]] - value[["l1"]], dram = value[["dram_local"]] - value[["l1"]],
+    read_shared = value[["core_local"]], false = 2 * value[["core_local"]],
+    node = value[["dram_remote"]] - value[["dram_local"]], sync = 2 * value[["core_local"]])
 }

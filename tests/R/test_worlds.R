@@ -8,6 +8,7 @@ for (one in names(made <- synthetic_model(run_columns(), 6))) {
 results <- read_results(root, contract)
 fitted <- fit_model(results)
 plants_of <- function(results) fit_plants(results, decompose(results)$cost)
+NO_PRICES <- data.frame(price = PRICES, value = NA_real_, launches = 0L, from = "not measured here: no chase")
 truth_of <- function(allocator) SYNTHETIC_MODEL[SYNTHETIC_MODEL$allocator == allocator, ]
 
 test_that("the whole is taken apart into the terms that it was made of", {
@@ -119,16 +120,23 @@ test_that("prices come from chases that one level serves, and what no kernel mea
   prices <- sim_prices(chase, metrics)
   expect_equal(prices$value[match(c("l1", "l2", "l3", "dram_remote"), prices$price)], c(4, 12, 39, 244))
   expect_true(is.na(prices$value[prices$price == "dram_local"]))
-  cost <- event_costs(prices, machine_prices(chase, metrics))
+  used <- used_prices(prices, machine_prices(chase, metrics))
+  cost <- event_costs(used)
   expect_equal(cost[["false"]], 2 * (185 - 4))
-  expect_setequal(attr(cost, "stated"), c("dram_local", "core_local", "core_remote"))
+  # A price that the file states is written as it was used, and as one that no launch measured.
+  stated <- used[used$price %in% c("dram_local", "core_local", "core_remote"), ]
+  expect_equal(stated$launches, c(0, 0, 0))
+  expect_match(stated$from, "^the machine's file: no (chase|planted lines)")
+  expect_equal(stated$value[stated$price == "core_local"], 185 - 4)
+  expect_true(all(is.finite(used$value)))
+  expect_equal(used[used$price %in% c("l1", "l2", "l3", "dram_remote"), ], prices[prices$price %in% c("l1", "l2", "l3", "dram_remote"), ])
   expect_true(is.na(event_costs(prices)[["dram"]]))
 })
 
 test_that("the median of a term covers the truth as often as its interval says, over 200 data sets", {
   truth <- truth_of("tlfl-packed")
-  cost <- event_costs(data.frame(price = PRICES, value = NA), machine_prices(data.frame(key = "a"),
-                                  data.frame(key = "a", name = "sim_machine", value = SYNTHETIC_MACHINE)))
+  cost <- event_costs(used_prices(NO_PRICES, machine_prices(data.frame(key = "a"),
+                                  data.frame(key = "a", name = "sim_machine", value = SYNTHETIC_MACHINE))))
   wanted <- synthetic_terms(truth, 4)
   launch <- function() {
     instr <- (wanted[["metadata"]] + wanted[["further"]]) * synthetic_noise(0.003)
@@ -169,7 +177,7 @@ test_that("on launches of the simulated machine every planted cost is found, and
   own <- plants[plants$allocator == "tlfl" & plants$term == "lock", ]
   expect_true(own$low < 0 && own$high > 0)
   # All of one thread's time has a name, but for a few lines of the start that are counted and not timed.
-  cost <- event_costs(data.frame(price = PRICES, value = NA), machine_prices(real$simulated, real$metrics))
+  cost <- event_costs(used_prices(NO_PRICES, machine_prices(real$simulated, real$metrics)))
   fast <- timed_launches(real)
   fast <- fast[fast$kernel == "fastpath", ]
   expect_lt(max(abs(launch_terms(fast, 0, cost)$lock * fast$ops)), 10 * cost[["dram"]])
