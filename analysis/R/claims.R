@@ -253,8 +253,8 @@ absent_verdict <- function(h, rows, claims) {
   if (nrow(rows) > 0) return(answer("not yet measured", paste0("no launch ended well (", status_counts(rows), ")")))
   missing <- setdiff(words_of(h$kernel), claims$kernels)
   if (length(missing) > 0) {
-    return(answer("not yet measured", paste0("waits for ", and_list(PLANNED_KERNELS[missing]), " (kernels/apps/: ",
-                                             paste(missing, collapse = " "), ")")))
+    return(answer("not yet measured", paste0("waits for ", and_list(PLANNED_KERNELS[missing]), " (",
+                                             paste(missing, collapse = " "), ": not written yet)")))
   }
   sweeps <- words_of(h$sweeps)
   answer("not yet measured", paste0("no ", and_list(words_of(h$kernel)), " rows",
