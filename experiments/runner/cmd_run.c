@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COMMAND_WIDTH   110 /* of a line of the dry run's command */
 #define TEXT_OF_(macro) #macro
 #define TEXT_OF(macro)  TEXT_OF_(macro)
 #define WEAVE_DEFAULT   TEXT_OF(WEAVE_QUANTUM)
@@ -184,7 +185,8 @@ static bool check_counters(struct suite *s, const struct plan *plan, struct faul
     return true;
 }
 
-/* How the first simulated row is started, a word of more than letters and signs of paths in quotes. */
+/* How the first simulated row is started, in lines that a shell takes; a word of more than letters and signs of paths in
+ * quotes. */
 static void print_command(struct suite *s, const struct plan *plan)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
@@ -197,10 +199,15 @@ static void print_command(struct suite *s, const struct plan *plan)
         return;
     simulator_find(&s->arena, &s->paths, &simulator);
     const char **word = launch_command(&s->arena, &simulator, &plan->row[i]);
-    printf("%s is started by:", plan->row[i].row_id);
-    for (; word && *word; word++)
-        printf(**word && strspn(*word, plain) == strlen(*word) ? " %s" : " '%s'", *word);
-    putchar('\n');
+    int column = printf("%s is started by:", plan->row[i].row_id);
+    for (; word && *word; word++) {
+        const bool is_plain = **word && strspn(*word, plain) == strlen(*word);
+        const int length = (int)strlen(*word) + (is_plain ? 1 : 3);
+        if (column + length > COMMAND_WIDTH)
+            column = printf(" \\\n   ") - 3;
+        column += printf(is_plain ? " %s" : " '%s'", *word);
+    }
+    puts("\n");
 }
 
 static void print_plan(struct suite *s, const struct plan *plan)
@@ -208,6 +215,7 @@ static void print_plan(struct suite *s, const struct plan *plan)
     char rough[32], most[32];
     double longest = 0;
     size_t skipped = 0;
+    print_command(s, plan);
     for (size_t i = 0; i < plan->rows; i++) {
         const struct planned *p = &plan->row[i];
         const struct block *b = p->block;
@@ -221,7 +229,6 @@ static void print_plan(struct suite *s, const struct plan *plan)
         skipped += skip != NULL;
         longest += skip ? 0 : (double)b->timeout_s;
     }
-    print_command(s, plan);
     double estimate = plan_estimate_s(plan, 0); /* no launch takes longer than its timeout */
     printf("%s%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
            " repetitions: roughly %s, "

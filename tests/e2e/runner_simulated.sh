@@ -79,6 +79,8 @@ refused 2 "/..ini: the name begins with '.'" run sim.sweep --preset smoke --mach
 
 sed -n "/^    \[machine\]/,/^## /s/^    //p" "$root/docs/counters.md" > described.ini
 is "the machine that the manual describes can be: exit 0" "$(code ak run sim.sweep --preset smoke --machine described.ini --dry-run)" 0
+check "its dry run begins with how a row is started, and ends with the sum" \
+  sh -c 'head -n 1 out | grep -q "is started by:" && tail -n 1 out | grep -q "launches .*roughly"'
 "$ak" run --help > help
 is "the quanta of the manual are those of the program" \
   "$(sed -n "s/^| .--sim-quantum.*| \([0-9]*\) (weave), \([0-9]*\) (timed) |.*/\1 \2/p" "$root/docs/counters.md")" \
