@@ -269,8 +269,14 @@ static bool take_folder(struct suite *s, const struct run_options *o, const stru
     return *meta && results_create(results, plan, *meta, f);
 }
 
+/* What somebody who names one of these on the command line wants to see run; a sweep on its own may be skipped. */
+static bool demands(const struct run_options *o)
+{
+    return o->machine || o->threads || o->allocators || o->counters;
+}
+
 /* Rows of the whole folder that are not ok, from runs.csv; returns how many failed. */
-static size_t report(struct arena *a, const struct results *r, struct fault *f)
+static size_t report(struct arena *a, const struct results *r, bool *nothing, struct fault *f)
 {
     struct csv_table runs;
     size_t counts[STATUSES] = {0}, failed = 0;
@@ -296,7 +302,8 @@ static size_t report(struct arena *a, const struct results *r, struct fault *f)
         if (counts[s])
             printf(" %zu %s", counts[s], status_names[s]);
     putchar('\n');
-    if (runs.rows && counts[STATUS_SKIPPED] == runs.rows)
+    *nothing = runs.rows && counts[STATUS_SKIPPED] == runs.rows;
+    if (*nothing)
         printf("nothing was measured: every row was skipped (%s)\n", runs.row[0].field[detail]);
     return failed;
 }
@@ -343,8 +350,12 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
                "others after %" PRIu64 " repetitions or without a time\n",
                cells_narrow(&cells), cells.count, plan->stopping.width, plan->stopping.confidence,
                plan->stopping.looks, plan->reps);
-    size_t failed = good ? report(&s->arena, &results, f) : 0;
-    int code = !good || f->code != AK_DONE ? fault_print(f) : failed ? AK_FAILED : AK_DONE;
+    bool nothing = false;
+    size_t failed = good ? report(&s->arena, &results, &nothing, f) : 0;
+    int code = !good || f->code != AK_DONE ? fault_print(f)
+               : failed                    ? AK_FAILED
+               : nothing && demands(o)     ? AK_ENVIRONMENT
+                                           : AK_DONE;
     if (good && tally.stopped) {
         fprintf(stderr,
                 "ak: stopped with %zu of %s%zu rows; go on with the same command and --out %s --resume\n",

@@ -78,6 +78,9 @@ check "it says how to give it" grep -q AK_LIBRARY_ "$dir/err"
 printf 'kernel = null\nallocators = glibc, absent\nnull.allocators = absent\n' > none.sweep
 is "every row skipped: exit 0" "$(code ak run none.sweep --preset smoke --out none)" 0
 check "every row skipped: says that nothing was measured" grep -q '^nothing was measured: .*absent is not installed' "$dir/out"
+is "every row skipped of what the command line asked for: exit 3" "$(code ak run none.sweep --preset smoke --threads 2 --out none2)" 3
+is "its rows stay" "$(statuses none2)" "$(statuses none)"
+is "ak verify accepts it: exit 0" "$(code ak verify none2)" 0
 
 # LD_PRELOAD of the user's own does not reach the kernels, allocator tuning does
 is "a user's LD_PRELOAD is not passed on: exit 0" "$(LD_PRELOAD=$lib/libwrapper.so MALLOC_ARENA_MAX=1 code ak run plain --preset smoke --out env --allocators glibc)" 0
