@@ -62,6 +62,21 @@ test_that("the sentence on planted costs tells what was not judged from what is 
   expect_false(grepl("open", said))
 })
 
+test_that("the whole taken apart is drawn without a warning, also with few bars and long names", {
+  skip_if(Sys.which("gnuplot") == "", "gnuplot is not installed")
+  for (bars in c(2, 4)) {
+    name <- paste0("tlfl-", strrep("long-", 7))
+    terms <- expand.grid(term = c(DECOMPOSED, "T_alloc"), n = 2^seq_len(bars), stringsAsFactors = FALSE)
+    terms <- cbind(terms, allocator = name, value = ifelse(terms$term == "T_alloc", 120, 20), launches = 6)
+    registry <- complete_registry(read_registry(""), name)
+    out <- local_folder()
+    write_figures(list(decomposed = figure_decomposed(list(terms = terms), registry)), registry,
+                  file.path(suite, "analysis", "plots"), out)
+    expect_gt(min(file.size(file.path(out, c("decomposed.svg", "decomposed.pdf")))), 1000)
+    for (part in TERM_NAMES) expect_true(any(grepl(part, readLines(file.path(out, "decomposed.svg")), fixed = TRUE)))
+  }
+})
+
 test_that("without a plant the plant is not seen, and few launches are not judged", {
   blind <- results
   own <- blind$simulated
