@@ -24,7 +24,9 @@ bool cells_open(struct arena *, struct cells *, const struct plan *, const char 
 void cells_take(struct cells *, const struct planned *, const struct result *);
 /* Whether a planned launch is still needed; all of lower repetitions are done or were not needed. */
 bool cells_need(const struct cells *, const struct planned *);
-/* Cells whose last interval was narrow enough. */
-size_t cells_narrow(const struct cells *);
+/* Cells whose last interval was narrow enough, of those that are compared: all but the kernel null's. */
+size_t cells_narrow(const struct cells *, size_t *compared);
+/* The width of each other one, a line a cell, `most` of them. */
+void cells_print_wide(const struct cells *, size_t most);
 
 #endif

@@ -16,9 +16,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COMMAND_WIDTH   110 /* of a line of the dry run's command */
+#define CELLS_PRINTED   12  /* that are not narrow enough */
 #define TEXT_OF_(macro) #macro
 #define TEXT_OF(macro)  TEXT_OF_(macro)
 #define WEAVE_DEFAULT   TEXT_OF(WEAVE_QUANTUM)
@@ -308,6 +310,21 @@ static size_t report(struct arena *a, const struct results *r, bool *nothing, st
     return failed;
 }
 
+/* With --ci-width: how many cells are as narrow as wanted, and how far off the others are. */
+static void print_cells(const struct cells *cells)
+{
+    const struct plan *plan = cells->plan;
+    size_t compared;
+    const size_t narrow = cells_narrow(cells, &compared);
+    double load;
+    printf("%zu of %zu cells within %g of their median (confidence %.4g at each of %zu looks), the "
+           "others after %" PRIu64 " repetitions or without a time\n",
+           narrow, compared, plan->stopping.width, plan->stopping.confidence, plan->stopping.looks, plan->reps);
+    cells_print_wide(cells, CELLS_PRINTED);
+    if (narrow < compared && getloadavg(&load, 1) == 1 && load > machine_cpus())
+        printf("  load %.1f on %u CPUs: what else runs widens intervals\n", load, machine_cpus());
+}
+
 static int run_plan(struct suite *s, const struct run_options *o, const struct plan *plan, char **command,
                     struct fault *f)
 {
@@ -346,10 +363,7 @@ static int run_plan(struct suite *s, const struct run_options *o, const struct p
         good = results_write_meta(&results, meta, f);
     }
     if (good && !tally.stopped && cells.count)
-        printf("%zu of %zu cells within %g of their median (confidence %.4g at each of %zu looks), the "
-               "others after %" PRIu64 " repetitions or without a time\n",
-               cells_narrow(&cells), cells.count, plan->stopping.width, plan->stopping.confidence,
-               plan->stopping.looks, plan->reps);
+        print_cells(&cells);
     bool nothing = false;
     size_t failed = good ? report(&s->arena, &results, &nothing, f) : 0;
     int code = !good || f->code != AK_DONE ? fault_print(f)

@@ -133,9 +133,9 @@ bool stopping_read(const json_t *json, struct stopping *s)
     return true;
 }
 
-double stopping_value(const char *status, const char *wall_ns, const char *ops)
+double stopping_value(const char *kernel, const char *status, const char *wall_ns, const char *ops)
 {
     const double wall = strtod(wall_ns, NULL), count = strtod(ops, NULL);
-    return strcmp(status, status_names[STATUS_OK]) == 0 && *wall_ns && wall > 0 && count > 0 ? wall / count
-                                                                                             : NAN;
+    const bool counts = strcmp(kernel, "null") != 0 && strcmp(status, status_names[STATUS_OK]) == 0;
+    return counts && *wall_ns && wall > 0 && count > 0 ? wall / count : NAN;
 }

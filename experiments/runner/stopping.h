@@ -5,7 +5,8 @@
  * from it each two thirds of the next. At each look the interval of its median is that of order statistics (the
  * sign test turned around) at 1 - 0.05 / looks: so that all looks together miss no more often than one interval at 95 %
  * may, whichever look the cell ends at (Bonferroni). It ends where the interval's width is at most the wanted share of
- * the median, or where no launch has a time by then; at the last look in any case.
+ * the median, or where no launch has a time by then; at the last look in any case. The kernel null is compared with nothing,
+ * so its times do not count: it ends at the first look.
  *
  * Every decision follows from the rows alone, so that --resume goes on as the run would have, and `ak verify` can tell
  * rows that are missing from rows that were not needed. R gives the intervals of such a run at the same level.
@@ -45,7 +46,7 @@ json_t *stopping_json(const struct stopping *);
 /* False where it is neither null nor such. */
 bool stopping_read(const json_t *, struct stopping *);
 
-/* What a row of runs.csv tells: wall_ns / ops of one that is ok, else NAN. Texts, "" where empty. */
-double stopping_value(const char *status, const char *wall_ns, const char *ops);
+/* What a row of runs.csv tells: wall_ns / ops of one that is ok, else NAN, as of null. Texts, "" where empty. */
+double stopping_value(const char *kernel, const char *status, const char *wall_ns, const char *ops);
 
 #endif

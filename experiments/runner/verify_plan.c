@@ -299,7 +299,7 @@ static uint64_t *needed_reps(struct verify *v)
             const size_t *at = verify_find(v, planned->field[0]);
             uint64_t rep;
             if (at && text_uint(plan_field(v, planned, "rep"), 0, &rep) && rep >= 1 && rep <= most)
-                times[rep - 1] = stopping_value(row_field(&v->runs.row[*at], "status"),
+                times[rep - 1] = stopping_value(plan_field(v, planned, "kernel"), row_field(&v->runs.row[*at], "status"),
                                                 row_field(&v->runs.row[*at], "wall_ns"),
                                                 row_field(&v->runs.row[*at], "ops"));
         }

@@ -41,6 +41,11 @@ printf 'kernel = misbehave\nallocators = glibc, wrapper\nci_width = 0.5\nmax_rep
 is "as keys of a sweep: exit 0" "$(code ak run keys.sweep --preset smoke --out keys)" 0
 is "meta.json tells the rule" "$(jq -c '.stopping | del(.width)' keys/meta.json)" '{"rule":"width","looks":1,"confidence":0.95,"at":[6]}'
 is "ak verify accepts it: exit 0" "$(code ak verify keys)" 0
+printf 'kernel = misbehave, null\nallocators = glibc\nci_width = 0.000001\nmax_reps = 14\n' > null.sweep
+is "the null kernel ends at the first look: exit 0" "$(code ak run null.sweep --preset smoke --out null)" 0
+check "it is no cell to be narrow" grep -q '^[01] of 1 cells' out
+is "it has its launches" "$(column null/runs.csv kernel | sort | uniq -c | tr -s ' \n' ' ')" " 14 misbehave 10 null "
+is "ak verify accepts it: exit 0" "$(code ak verify null)" 0
 is "without a width there is no rule" "$(ak run keys.sweep --preset smoke --dry-run | grep -c '^at most 12 launches')" 1
 
 # no cell of real times is that narrow: all that have times take every repetition, the others stop at the first look
@@ -50,6 +55,7 @@ is "its looks" "$(jq -c '.stopping' run/meta.json)" '{"rule":"width","width":1e-
 is "wide cells: all repetitions" "$(reps run ok glibc) $(reps run ok wrapper)" "14 14"
 is "cells without a time: up to the first look" "$(reps run ok absent) $(reps run verify glibc) $(reps run verify wrapper)" "10 10 10"
 check "it says how it ended" grep -q '^0 of 6 cells within 1e-06 of their median' out
+is "and how far off each is" "$(grep -c '^  misbehave glibc act=ok: width [0-9]' out) $(grep -c ': too few times' out)" "1 4"
 is "ak verify accepts it: exit 0" "$(code ak verify run)" 0
 is "ak verify counts the plan" "$(tail -n 1 out)" "run: 68 rows (28 ok), 84 planned, 0 violations"
 is "resuming what is finished: exit 1, as it was" "$(code run --resume)" 1

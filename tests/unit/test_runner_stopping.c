@@ -93,8 +93,9 @@ static void json(void **state)
     assert_true(json_is_null(text) && stopping_read(text, &back));
     assert_true(back.width == 0);
     json_decref(text);
-    assert_true(stopping_value("ok", "500", "100") == 5);
-    assert_true(isnan(stopping_value("ok", "", "100")) && isnan(stopping_value("crash", "500", "100")));
+    assert_true(stopping_value("churn", "ok", "500", "100") == 5);
+    assert_true(isnan(stopping_value("null", "ok", "500", "100")));
+    assert_true(isnan(stopping_value("churn", "ok", "", "100")) && isnan(stopping_value("churn", "crash", "500", "100")));
 }
 
 /* Times of launches: none much below 86, a long tail above, the median at 100. Where the median of a few comes out low, they lie
