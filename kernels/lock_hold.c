@@ -12,6 +12,8 @@
  * A lock's own word also holds how often it was taken, and whoever drops it writes that by the very store that lets go
  * (mutex: into the rest of its line). So with no `lines` too it is proved that no two held the lock at once, and no
  * further line moves for it; and who finds the number that it left was the last owner: all others are hand-overs.
+ * Where handover_ratio is far below 1 (few want the lock, or the owner gets it again), and where threads exceed CPUs, the
+ * time of an op is none of a hand-over.
  */
 #include <linux/futex.h>
 #include <pthread.h>
