@@ -44,8 +44,8 @@ struct sweep {
     struct words presets; /* names that a section may have */
 };
 
-/* What a key admits: a runner's key or a kernel's parameter. */
-/* KEY_FILES: names, or paths of files; what is the path of a file as a whole is no list. */
+/* What a key admits: a runner's key or a kernel's parameter. KEY_FILES: names, or paths of files; what is the path of a file
+ * as a whole is no list. */
 enum key_kind { KEY_TEXT, KEY_NAMES, KEY_FILES, KEY_NUMBER, KEY_SHARE, KEY_WORD };
 struct sweep_key {
     const char *name;

@@ -7,7 +7,6 @@
  * watch, the file of anatomy.h. A wrong word ends QEMU before the program starts.
  */
 #include <errno.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
