@@ -23,7 +23,8 @@ tex_escape <- function(text) {
     chars <- strsplit(to_ascii(one), "")[[1]]
     special <- chars %in% names(TEX_SPECIAL)
     chars[special] <- TEX_SPECIAL[chars[special]]
-    paste(chars, collapse = "")
+    # Two hyphens would print as a dash, and an option of a command could not be pasted.
+    gsub("-(?=-)", "-{}", paste(chars, collapse = ""), perl = TRUE)
   }, "", USE.NAMES = FALSE)
 }
 

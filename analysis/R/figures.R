@@ -664,7 +664,7 @@ FIGURE_TITLES <- c(throughput = "Throughput of the random workload by threads", 
                    predicted = "Held-out validation: predicted against measured time, and the error by threads",
                    decomposed = "The random workload on the simulated machine, taken apart by its counters",
                    coherence = "Misses and who causes them, on the simulated machine",
-                   timed = "Simulated throughput and tail of the random workload by threads")
+                   timed = "The random workload in simulated time, by threads")
 
 #' A caption: the title and, where something was measured, the sentences that belong to it.
 #' @param item a figure or table

@@ -178,11 +178,8 @@ table_arithmetic <- function(claims) {
 #' The paper's macros of the ledger: counts over the contention paper's claims and over all.
 ledger_macros <- function(ledger) {
   own <- ledger[ledger$source == PUBLISHED_SOURCE, , drop = FALSE]
-  broken <- sum(ledger$verdict == VERDICTS[4])
   part <- c(paper.ops = "Ops", paper.p999 = "Tail", paper.l3 = "Cache", paper.rss = "Rss")
   table <- own[own$id %in% names(part), , drop = FALSE]
   c(stats::setNames(table$verdict, paste0("verdict", part[table$id])),
-    verdictCounts = tex_escape(verdict_counts(own)), ledgerCounts = tex_escape(verdict_counts(ledger)),
-    sayBroken = if (broken == 0) "none is contradicted by the source's own numbers"
-                else paste(count_text(broken), if (broken == 1) "is" else "are", "contradicted by the source's own numbers"))
+    verdictCounts = tex_escape(verdict_counts(own)), ledgerCounts = tex_escape(verdict_counts(ledger)))
 }

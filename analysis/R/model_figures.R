@@ -1,6 +1,8 @@
 # Figures of the cost model: predicted against measured with residuals, and the whole taken apart.
 
 WORLD_TEXT <- c(native = "this machine", simulated = "simulated machine")
+ON_WORLD <- c(native = "On this machine", simulated = "On the simulated machine") # as a sentence begins
+UNIT_HEAD <- c(ns = "ns an operation", cycle = "cycles an operation")
 HELD_OUT_TEXT <- c(size = "sizes", threads = "thread counts", sizes = "size distributions", allocator = "an allocator")
 
 #' Left: predicted over measured, both axes logarithmic; right: the error by thread count. A panel pair a world.

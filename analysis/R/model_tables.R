@@ -39,10 +39,10 @@ table_steps <- function(fit, registry) {
       paste(sprintf("%s\\,B: %s", ifelse(own$size_from == own$size_to, own$size_from, paste0(own$size_from, "--", own$size_to)),
                     number_text(own$level)), collapse = "; "))
   })
-  list(lines = tabular(paste0("lr", wrapped(0.68)), c("allocator", "steps", sprintf("%ss an operation", steps$unit[1])), body),
+  list(lines = tabular(paste0("lr", wrapped(0.68)), c("allocator", "steps", UNIT_HEAD[[steps$unit[1]]]), body),
        launches = steps$launches,
-       caption = c(sprintf("On the %s; sizes that stand together cost the same, as far as these data tell.",
-                           WORLD_TEXT[[steps$world[1]]]),
+       caption = c(paste0(ON_WORLD[[steps$world[1]]],
+                          "; sizes that stand together cost the same, as far as these data tell."),
                    sprintf("Found by penalised change points over the sizes that were measured; %s a step.",
                            launches_phrase(steps$launches))))
 }
@@ -108,9 +108,9 @@ worlds_macros <- function(fit) {
   said <- if (is.null(all) || nrow(all) == 0) "No held-out cell could be predicted in these data."
           else paste(vapply(seq_len(nrow(all)), function(i) {
             s <- all[i, ]
-            sprintf(paste("On the %s, with %s, the median error of %s that the fit did not see is %s, %s the %s asked for;",
+            sprintf(paste("%s, with %s, the median error of %s that the fit did not see is %s, %s the %s asked for;",
                           "the worst is %s."),
-                    WORLD_TEXT[[s$world]], c(single = "one thread", contended = "several threads")[[s$kind]],
+                    ON_WORLD[[s$world]], c(single = "one thread", contended = "several threads")[[s$kind]],
                     plural(s$cells, "cell"), share_tex(s$median), if (s$met) "under" else "not under", share_tex(s$goal),
                     share_tex(s$worst))
           }, ""), collapse = " ")

@@ -13,7 +13,7 @@ data_macros <- function(results, claims) {
   runs <- results$runs
   ok <- ok_rows(runs)
   c(nClaims = count_text(nrow(claims$claims)), nSources = count_text(length(unique(claims$claims$source))),
-    sayLaunches = launches_sentence(all_launches(results)), sayMachine = machine_sentence(ok), sayMissing = missing_sentence(ok),
+    sayLaunches = launches_sentence(all_launches(results)), sayMachine = machine_sentence(ok), sayMissing = missing_sentence(ok, ok_rows(results$simulated)),
     sayThreats = threat_items(results, claims))
 }
 
@@ -23,10 +23,13 @@ launches_sentence <- function(runs) {
   launched <- runs[!runs$status %in% NOT_LAUNCHED, , drop = FALSE]
   bad <- sum(launched$status != "ok")
   skipped <- nrow(runs) - nrow(launched)
+  simulated <- sum(is_simulated(launched))
   ended <- if (bad == 0) paste0(", ", if (nrow(launched) > 1) "all of ", "which ended well")
            else paste0(", of which ", count_text(bad), " did not end well")
   paste0(", run over ", plural(length(unique(stats::na.omit(launched$allocator))), "allocator"), " in ",
          plural(nrow(launched), "process launch", "process launches"),
+         if (simulated > 0) paste0(" (", if (simulated == nrow(launched)) "all" else count_text(simulated),
+                                   " on a simulated machine)"),
          ended,
          if (skipped > 0) paste0(" (", count_text(skipped), " more could not be launched)"))
 }
@@ -43,11 +46,16 @@ machine_sentence <- function(ok) {
          "shown and marked, and none of them enters the model or counts as a reproduction.")
 }
 
-missing_sentence <- function(ok) {
+#' What the rows lack, of the machine at hand; those of the simulated one are counted beside them.
+missing_sentence <- function(ok, simulated) {
   over <- sum(ok$oversubscribed %in% 1)
   steal <- ok$steal_ratio[is.finite(ok$steal_ratio)]
-  paste(c(if (nrow(ok) > 0) paste0("Of the ", plural(nrow(ok), "launch", "launches"), " that ended well, ",
+  paste(c(if (nrow(ok) > 0) paste0("Of the ", plural(nrow(ok), "launch", "launches"),
+                                   " on the machine at hand that ended well, ",
                                    if (over == 0) "none" else count_text(over), " had more threads than CPUs."),
+          if (nrow(simulated) > 0) paste0("The other ", plural(nrow(simulated), "launch", "launches"),
+                                          " that ended well ", if (nrow(simulated) == 1) "was" else "were",
+                                          " on the simulated machine."),
           if (length(steal) > 0) paste0("The largest share of CPU time stolen by a hypervisor during a throughput pass was ",
                                         number_text(100 * max(steal), 2), "\\,\\%.")
           else "Time stolen by a hypervisor is not recorded in these data."), collapse = " ")

@@ -71,7 +71,8 @@ figure_timed <- function(results, registry) {
 
 timed_caption <- function(rows, panels, launches) {
   overhead <- stats::median(rows$sim_lat_overhead_ns, na.rm = TRUE)
-  c(simulated_text(rows), "Each thread has a core; a second is a simulated one.",
+  titles <- vapply(panels, `[[`, "", "title")
+  c(paste0("Shown: ", and_list(titles), "."), simulated_text(rows), "Each thread has a core; a second is a simulated one.",
     if (length(panels) > 1 && is.finite(overhead)) {
       sprintf("%s ns of a latency are what the call of an empty function takes.", number_text(overhead))
     },

@@ -5,6 +5,7 @@ test_that("LaTeX's special characters are escaped once", {
   expect_equal(tex_escape("c:\\x^2~\"q\"<>|"), paste0("c:\\textbackslash{}x\\textasciicircum{}2\\textasciitilde{}",
                                                      "\\textquotedbl{}q\\textquotedbl{}\\textless{}\\textgreater{}\\textbar{}"))
   expect_equal(tex_escape("line\nbreak\ttab"), "line break tab")
+  expect_equal(tex_escape("ak run --counters sim"), "ak run -{}-counters sim")
   expect_true(is.na(tex_escape(NA)))
   expect_match(tex_escape("\u00fc"), "^[ -~]*$")
 })
