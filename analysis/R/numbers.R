@@ -13,7 +13,8 @@ data_macros <- function(results, claims) {
   runs <- results$runs
   ok <- ok_rows(runs)
   c(nClaims = count_text(nrow(claims$claims)), nSources = count_text(length(unique(claims$claims$source))),
-    sayLaunches = launches_sentence(all_launches(results)), sayMachine = machine_sentence(ok), sayMissing = missing_sentence(ok, ok_rows(results$simulated)),
+    sayLaunches = launches_sentence(all_launches(results)), sayMachine = machine_sentence(ok),
+    sayMissing = missing_sentence(ok, ok_rows(results$simulated)),
     sayThreats = threat_items(results, claims))
 }
 

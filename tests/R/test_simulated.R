@@ -129,7 +129,8 @@ test_that("simulated time is drawn from the metrics, with p99.9 where it is ther
   results <- read_rows(dir, parts$rows, "timed", metrics = parts$metrics)
   figure <- figure_timed(results, registry())
   expect_match(figure$files[["timed-labels-2.gp"]], "p99.9 of a malloc", all = FALSE)
-  expect_match(paste(figure$caption, collapse = " "), "Shown: throughput and p99.9 of a malloc\\. .*2.00 ns of a latency are .*n = 6 launches a point")
+  expect_match(paste(figure$caption, collapse = " "),
+               "Shown: throughput and p99.9 of a malloc\\. .*2.00 ns of a latency are .*n = 6 launches a point")
   first <- as.numeric(strsplit(figure$files[["timed.dat"]][1], " ")[[1]])
   expect_equal(first[2], 1e3 / SYNTHETIC_TRUTH$base[1], tolerance = 0.05)
   expect_match(timed_macros(results, registry())[["sayTimed"]],
@@ -138,7 +139,8 @@ test_that("simulated time is drawn from the metrics, with p99.9 where it is ther
   dir <- local_folder()
   figure <- figure_timed(read_rows(dir, parts$rows, "timed", metrics = less), registry())
   expect_match(figure$files[["timed-labels-2.gp"]], "p99 of a malloc", all = FALSE)
-  expect_match(paste(figure$caption, collapse = " "), "Shown: throughput and p99 of a malloc\\. .*Too few calls for a deeper quantile")
+  expect_match(paste(figure$caption, collapse = " "),
+               "Shown: throughput and p99 of a malloc\\. .*Too few calls for a deeper quantile")
   expect_false(grepl("tail", FIGURE_TITLES[["timed"]]))
   dir <- local_folder()
   none <- read_rows(dir, parts$rows, "timed", metrics = grep("param", less, value = TRUE))
