@@ -106,7 +106,8 @@ size_t cells_narrow(const struct cells *c, size_t *compared)
 static bool varies(const struct plan *plan, const struct block *b, const struct option_pair *o)
 {
     for (size_t i = 0; i < plan->blocks; i++)
-        if (plan->block[i].kernel == b->kernel && strcmp(block_option(&plan->block[i], o->key), o->stable) != 0)
+        if (plan->block[i].kernel == b->kernel &&
+            strcmp(block_option(&plan->block[i], o->key), o->stable) != 0)
             return true;
     return false;
 }

@@ -296,7 +296,8 @@ static bool check_target(struct arena *a, const char *folder, const char *out, b
     if (there && own && strcmp(there, own) == 0 && results_own(path_name(file)))
         return fault_set(f, AK_USAGE, "%s is a file of the results folder, expected another --out", out);
     return force || !out || stat(out, &old) != 0 || !S_ISREG(old.st_mode) ||
-           fault_set(f, AK_USAGE, "%s is there already; replace it with --force, or choose another --out", out);
+           fault_set(f, AK_USAGE, "%s is there already; replace it with --force, or choose another --out",
+                     out);
 }
 
 static bool export_folder(struct export *x, const char *folder, const char *out, bool wide, bool force,

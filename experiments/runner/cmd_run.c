@@ -319,7 +319,8 @@ static void print_cells(const struct cells *cells)
     double load;
     printf("%zu of %zu cells within %g of their median (confidence %.4g at each of %zu looks), the "
            "others after %" PRIu64 " repetitions or without a time\n",
-           narrow, compared, plan->stopping.width, plan->stopping.confidence, plan->stopping.looks, plan->reps);
+           narrow, compared, plan->stopping.width, plan->stopping.confidence, plan->stopping.looks,
+           plan->reps);
     cells_print_wide(cells, CELLS_PRINTED);
     if (narrow < compared && getloadavg(&load, 1) == 1 && load > machine_cpus())
         printf("  load %.1f on %u CPUs: what else runs widens intervals\n", load, machine_cpus());

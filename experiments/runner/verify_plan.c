@@ -299,9 +299,9 @@ static uint64_t *needed_reps(struct verify *v)
             const size_t *at = verify_find(v, planned->field[0]);
             uint64_t rep;
             if (at && text_uint(plan_field(v, planned, "rep"), 0, &rep) && rep >= 1 && rep <= most)
-                times[rep - 1] = stopping_value(plan_field(v, planned, "kernel"), row_field(&v->runs.row[*at], "status"),
-                                                row_field(&v->runs.row[*at], "wall_ns"),
-                                                row_field(&v->runs.row[*at], "ops"));
+                times[rep - 1] = stopping_value(
+                    plan_field(v, planned, "kernel"), row_field(&v->runs.row[*at], "status"),
+                    row_field(&v->runs.row[*at], "wall_ns"), row_field(&v->runs.row[*at], "ops"));
         }
         for (size_t j = i; j < end; j++)
             last[sorted.order[j]] = stopping_last(&rule, times, most);
