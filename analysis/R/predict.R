@@ -13,6 +13,8 @@ PREDICTED_COLUMNS <- c("world", "held_out", "allocator", "n", "size_min", "size_
                        "unit", "error", "launches", "model", "reason")
 # What the fit is asked for: the median of the relative errors' sizes.
 HELD_OUT_GOALS <- c(single = 0.15, contended = 0.25)
+LEAST_CELLS <- 6 # below, the median of some cells says neither that a goal is met nor that it is missed
+LEFT_OUT <- c(all = "all", size = "sizes", threads = "thread counts", sizes = "size distributions", allocator = "allocators")
 
 #' One predicted cell.
 predicted_cell <- function(held_out, world, rows, time, predicted, unit, model = "", reason = "") {
@@ -196,7 +198,8 @@ predict_native <- function(runs) {
 
 #' Held-out errors in one line a world, kind of cell and way of holding out.
 #' @param predicted data.frame of PREDICTED_COLUMNS
-#' @return data.frame world, kind (single, contended), held_out, cells, median, worst, worst_at, within, goal, met
+#' @return data.frame world, kind (single, contended), held_out, cells, median, worst, worst_at, within, goal,
+#'   launches (range of the cells'), verdict (met, missed, or that it was not judged)
 held_out_summary <- function(predicted) {
   predicted <- predicted[is.finite(predicted$error), , drop = FALSE]
   if (is.null(predicted) || nrow(predicted) == 0) return(NULL)
@@ -208,7 +211,9 @@ held_out_summary <- function(predicted) {
     data.frame(world = own$world[1], kind = own$kind[1], held_out = held_out, cells = nrow(own), median = stats::median(size),
                worst = max(size), worst_at = sprintf("%s, %s, %s B", worst$allocator, plural(worst$n, "thread"),
                                                      sizes_text(worst$size_min, worst$size_max)),
-               within = mean(size < goal), goal = goal, met = stats::median(size) < goal)
+               within = mean(size < goal), goal = goal, launches = paste(unique(range(own$launches)), collapse = " to "),
+               verdict = if (nrow(own) < LEAST_CELLS) paste("not judged: fewer than", LEAST_CELLS, "cells")
+                         else if (stats::median(size) < goal) "met" else "missed")
   }
   groups <- split(predicted, list(predicted$kind, predicted$world), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
@@ -229,14 +234,13 @@ held_out_lines <- function(predicted) {
   percent <- function(x) sprintf("%.1f %%", 100 * x)
   world <- c(native = "this machine", simulated = "simulated machine")
   head <- summary$held_out == "all"
-  said <- sprintf("held out, %s, %s: median error %s, worst %s (%s), %s; %s", world[summary$world],
-                  c(single = "one thread", contended = "several threads")[summary$kind], vapply(summary$median, percent, ""),
-                  vapply(summary$worst, percent, ""), summary$worst_at, vapply(summary$cells, plural, "", one = "cell"),
-                  ifelse(summary$met, paste("under", vapply(summary$goal, percent, "")),
-                         paste("not under", vapply(summary$goal, percent, ""))))
-  said[!head] <- sub("^held out, [^:]*:", sprintf("  by %s:", "x"), said[!head])
-  said[!head] <- mapply(function(line, what) sub("by x:", paste0(what, " left out:"), line, fixed = TRUE), said[!head],
-                        summary$held_out[!head])
+  begin <- ifelse(head, sprintf("held out, %s, %s", world[summary$world],
+                                c(single = "one thread", contended = "several threads")[summary$kind]),
+                  sprintf("  %s left out", LEFT_OUT[summary$held_out]))
+  said <- sprintf("%s: median error %s, worst %s (%s), %s of %s launches each; goal %s: %s", begin,
+                  vapply(summary$median, percent, ""), vapply(summary$worst, percent, ""), summary$worst_at,
+                  vapply(summary$cells, plural, "", one = "cell"), summary$launches, vapply(summary$goal, percent, ""),
+                  summary$verdict)
   c(said, cell_lines(predicted, percent))
 }
 

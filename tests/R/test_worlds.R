@@ -62,6 +62,17 @@ test_that("the sentence on planted costs tells what was not judged from what is 
   expect_false(grepl("open", said))
 })
 
+test_that("a goal is judged for each way of leaving out, and for none with few cells", {
+  cell <- function(how, n, error) data.frame(world = "simulated", held_out = how, allocator = "tlfl", n = 1, size_min = 16,
+                                             size_max = 64, error = rep(error, n), launches = 8)
+  cells <- rbind(cell("size", 20, 0.01), cell("sizes", 6, 0.4), cell("allocator", 5, 0.01))
+  summary <- held_out_summary(cells)
+  expect_equal(summary$verdict[match(c("all", "size", "sizes", "allocator"), summary$held_out)],
+               c("met", "met", "missed", "not judged: fewer than 6 cells"))
+  said <- held_out_lines(cells)
+  expect_true(any(grepl("^  size distributions left out: .* 6 cells of 8 launches each; goal 15.0 %: missed$", said)))
+})
+
 test_that("a machine is named as a sentence names it, and a unit as it is written", {
   for (unit in c("ns", "cycle")) {
     world <- if (unit == "ns") "native" else "simulated"
