@@ -216,7 +216,7 @@ AK := $(B)/bin/ak
 comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
-PIPELINE := paper sensitivity contention fastpath falseshare remote latency fragment \
+PIPELINE := paper sensitivity contention clocked fastpath falseshare remote latency planted fragment \
             fastpath-anatomy coherence quantum slack timed \
             fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
 
