@@ -8,5 +8,5 @@ run_script("Rscript analysis/fit.R RESULTS OUT", 2, function(args) {
   results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
   fit <- fit_model(results)
   write_fit(fit, args[2])
-  writeLines(held_out_lines(fit$predicted))
+  writeLines(c(held_out_lines(fit$predicted), empty_lines(fit)))
 })

@@ -1,7 +1,7 @@
 # CSV files that one analysis script writes and the next one reads.
 
 MODEL_COLUMNS <- c("allocator", "n", "loop", "metadata", "os", "gap", "single", "residual", "predicted", "measured", "low",
-                   "high", "launches", "error")
+                   "high", "launches", "error", "reason")
 HELD_OUT_COLUMNS <- c("allocator", "variant", "size", "measured", "predicted", "error")
 
 csv_number <- function(x) {

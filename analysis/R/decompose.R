@@ -10,7 +10,7 @@
 # The rest is E[C_lock] only as far as the counters see all else; at one thread, where nobody waits, it has to be 0.
 
 DECOMPOSED <- c("metadata", "further", "memory", "alpha", "node", "lock")
-DECOMPOSED_COLUMNS <- c("world", "allocator", "n", "term", "value", "low", "high", "unit", "launches", "method")
+DECOMPOSED_COLUMNS <- c("world", "allocator", "n", "term", "value", "low", "high", "unit", "launches", "method", "reason")
 
 #' Each launch's terms, cycles per op.
 #' @param rows of timed_launches
@@ -69,6 +69,12 @@ mixed_metadata <- function(fast, time, slice) {
   }, 0), allocators)
 }
 
+#' Why a term has no value, or no interval.
+value_reason <- function(by) {
+  ifelse(!is.finite(by$value), "not identifiable here: no ok fastpath rows that cover these sizes",
+         ifelse(!is.finite(by$low), paste0("no interval: fewer than ", MIN_LAUNCHES, " launches"), ""))
+}
+
 #' All of it.
 #' @return list: terms (data.frame of DECOMPOSED_COLUMNS), rows (launches with their terms), cost, prices; or list(reason)
 decompose <- function(results) {
@@ -88,8 +94,9 @@ decompose <- function(results) {
     by <- group_intervals(rows, c("allocator", "threads"), term)
     data.frame(world = "simulated", allocator = by$allocator, n = by$threads,
                term = if (term == "cycles") "T_alloc" else term, value = by$value, low = by$low, high = by$high,
-               unit = "cycle", launches = by$launches, method = by$method)
+               unit = "cycle", launches = by$launches, method = by$method, reason = value_reason(by))
   }))
+  terms <- terms[order(terms$allocator, terms$n, match(terms$term, c(DECOMPOSED, "T_alloc"))), , drop = FALSE]
   prices <- rbind(prices, effective_prices(timed, results$metrics, measured))
   list(terms = terms, rows = rows, cost = cost, prices = prices, metadata = metadata, fast = fast, timed = timed)
 }

@@ -78,5 +78,17 @@ write_worlds <- function(fit, out) {
   for (name in names(files)) write_csv(fit[[name]], files[[name]][[2]], file.path(out, files[[name]][[1]]))
 }
 
+SIM_MISSING <- "no ok rows of churn in the simulated machine's timed mode"
+
+#' Why files have no row, a line a file.
+empty_lines <- function(fit) {
+  files <- vapply(world_files(), `[[`, "", 1)
+  why <- c(steps = "no ok single-thread fastpath rows", prices = SIM_MISSING, terms = SIM_MISSING,
+           contention = "no ok churn rows with a core for every thread", predicted = "no cell could be predicted",
+           plants = "no simulated rows of tlfl and its variants")
+  empty <- names(files)[vapply(names(files), function(name) is.null(fit[[name]]) || nrow(fit[[name]]) == 0, NA)]
+  sprintf("%s: no row: not measured here: %s", files[empty], why[empty])
+}
+
 #' Read what write_worlds wrote.
 read_worlds <- function(out) lapply(world_files(), function(file) read_csv(file.path(out, file[[1]]), file[[2]]))

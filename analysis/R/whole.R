@@ -87,7 +87,11 @@ whole_of_allocator <- function(own, loop, fast, source, split, split_fast) {
       metadata = (metadata - if (is.na(loop_one)) 0 else loop_one) * scale, os = os$value,
       gap = gap * scale, single = base * scale, residual = if (n == 1) 0 else residual$interval$value, predicted = predicted,
       measured = whole$value, low = whole$low, high = whole$high, launches = whole$launches,
-      error = predicted / whole$value - 1
+      error = predicted / whole$value - 1,
+      reason = paste(c(if (is.na(metadata)) "not identifiable here: no fastpath rows that cover churn's sizes",
+                       if (is.na(scale)) NULL_UNKNOWN,
+                       if (n > 1 && nrow(one) == 0) "not identifiable here: no single-thread rows",
+                       if (!split) os_unknown()), collapse = "; ")
     ))
   }
   list(fit = fit, model = model)

@@ -114,6 +114,15 @@ test_that("too few launches give a value without an interval, and say so", {
   expect_true(all(grepl("fewer than 6", own$reason)))
 })
 
+test_that("a value that is empty in model.csv has its reason beside it", {
+  bare <- results
+  bare$runs <- bare$runs[bare$runs$kernel != "fastpath", ]
+  model <- fit_model(bare)$model
+  expect_true(all(is.na(model$metadata)))
+  expect_match(model$reason, "no fastpath rows")
+  expect_equal(unique(fitted$model$reason), "")
+})
+
 test_that("without data every part says that it was not measured", {
   nothing <- results
   nothing$runs <- nothing$runs[0, ]
@@ -124,6 +133,8 @@ test_that("without data every part says that it was not measured", {
   expect_true(all(grepl("not measured here|not identifiable here", empty$fit$reason)))
   out <- local_folder()
   write_fit(empty, out)
+  expect_match(empty_lines(empty), "csv: no row: not measured here: no ")
+  expect_length(empty_lines(empty), 6)
   read <- read_fit(out)
   registry <- complete_registry(read_registry(""), character())
   for (figure in all_figures(nothing, read, registry)) expect_match(figure$reason, "not measured here")

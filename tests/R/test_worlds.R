@@ -13,6 +13,8 @@ truth_of <- function(allocator) SYNTHETIC_MODEL[SYNTHETIC_MODEL$allocator == all
 
 test_that("the whole is taken apart into the terms that it was made of", {
   terms <- fitted$terms
+  expect_equal(order(terms$allocator, terms$n), seq_len(nrow(terms)))
+  expect_equal(unique(terms$reason), "")
   for (a in SYNTHETIC_MODEL$allocator) for (n in c(1, 4, 16)) {
     wanted <- synthetic_terms(truth_of(a), n)
     for (term in names(wanted)) {
