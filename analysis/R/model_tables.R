@@ -17,8 +17,8 @@ table_heldout <- function(fit) {
   list(lines = tabular("lllrrrrrrl", head, body, ends),
        launches = cell_launches(fit$predicted),
        caption = c("Relative errors of cells that the fit did not see; within: the share of them under the goal, which is for",
-                   "the median, of all cells and of each way of leaving out. On the simulated machine prices and times are the same model's, so that only",
-                   "the estimator is checked there.",
+                   "the median, of all cells and of each way of leaving out. On the simulated machine prices and times are the",
+                   "same model's, so that only the estimator is checked there.",
                    sprintf("Measured over %s a cell.", launches_phrase(cell_launches(fit$predicted)))))
 }
 
