@@ -65,8 +65,10 @@ test_that("the sentence on planted costs tells what was not judged from what is 
 })
 
 test_that("a goal is judged for each way of leaving out, and for none with few cells", {
-  cell <- function(how, n, error) data.frame(world = "simulated", held_out = how, allocator = "tlfl", n = 1, size_min = 16,
-                                             size_max = 64, error = rep(error, n), launches = 8)
+  cell <- function(how, n, error) {
+    data.frame(world = "simulated", held_out = how, allocator = "tlfl", n = 1, size_min = 16, size_max = 64,
+               error = rep(error, n), launches = 8)
+  }
   cells <- rbind(cell("size", 20, 0.01), cell("sizes", 6, 0.4), cell("allocator", 5, 0.01))
   summary <- held_out_summary(cells)
   expect_equal(summary$verdict[match(c("all", "size", "sizes", "allocator"), summary$held_out)],
