@@ -60,15 +60,20 @@ double stopping_width(const struct stopping *s, const double *ns_per_op, uint64_
 
 /* ---- looks ---- */
 
+/* Each look is at two thirds of the next one's. */
+static uint64_t earlier(uint64_t look)
+{
+    return (2 * look + 2) / 3;
+}
+
 bool stopping_plan(struct stopping *s, double width, uint64_t least, uint64_t most)
 {
     *s = (struct stopping){.width = width};
     if (most < least)
         return false;
-    /* From the last one down, each two thirds of the next. */
     for (uint64_t n = most;
          s->looks < STOPPING_LOOKS_MAX && (n == most || (n >= least && n >= STOPPING_LEAST));
-         n = (2 * n + 2) / 3)
+         n = earlier(n))
         s->look[s->looks++] = n;
     for (size_t i = 0; i < s->looks / 2; i++) {
         const uint64_t kept = s->look[i];
@@ -127,7 +132,8 @@ bool stopping_read(const json_t *json, struct stopping *s)
         return false;
     for (size_t i = 0; i < s->looks; i++) {
         s->look[i] = (uint64_t)json_integer_value(json_array_get(at, i));
-        if (s->look[i] < 1 || s->look[i] > UINT32_MAX || (i && s->look[i] <= s->look[i - 1]))
+        if (s->look[i] < 1 || s->look[i] > UINT32_MAX || (i && s->look[i] <= s->look[i - 1]) ||
+            (i && s->look[i - 1] != earlier(s->look[i])))
             return false;
     }
     return true;

@@ -268,6 +268,54 @@ static struct cell_rows sort_cells(struct verify *v, const uint64_t *cell)
     return c;
 }
 
+/* What --ci-width was given, or else the sweep's lines of ci_width: whether one of them is the rule's. */
+static bool width_is_given(struct verify *v, double width)
+{
+    const json_t *line = json_object_get(v->meta, "command_line");
+    bool given = false;
+    double last = NAN;
+    for (size_t i = 0; i < json_array_size(line); i++) {
+        const char *word = json_string_value(json_array_get(line, i)), *option = "--ci-width";
+        const size_t length = strlen(option);
+        if (!word || strncmp(word, option, length) != 0 || (word[length] && word[length] != '='))
+            continue;
+        const char *value = word[length] ? word + length + 1 : json_string_value(json_array_get(line, i + 1));
+        given = true;
+        last = value ? strtod(value, NULL) : NAN;
+    }
+    if (given)
+        return fabs(last - width) <= 1e-12 * width;
+    const char *text = meta_text(v->meta, "sweep_text");
+    for (const char *key = "ci_width"; (text = strstr(text, key));) {
+        text += strlen(key);
+        const char *value = text + strspn(text, " \t");
+        if (*value == '=' && fabs(strtod(value + 1, NULL) - width) <= 1e-12 * width)
+            return true;
+    }
+    return false;
+}
+
+/* The rule against the plan and what the run was asked for. */
+static bool check_rule(struct verify *v, const struct stopping *rule)
+{
+    const uint64_t most = rule->look[rule->looks - 1];
+    uint64_t rep, reps = 0;
+    for (size_t i = 0; i < v->plan.rows; i++)
+        if (text_uint(plan_field(v, &v->plan.row[i], "rep"), 0, &rep) && rep > reps)
+            reps = rep;
+    if (most != reps)
+        violation(v, FILE_META, 0,
+                  "stopping is none that this ak writes: the last of at is %" PRIu64 ", expected %" PRIu64
+                  " as " FILE_PLAN " has repetitions",
+                  most, reps);
+    const bool given = width_is_given(v, rule->width);
+    if (!given)
+        violation(v, FILE_META, 0,
+                  "stopping.width is %g, expected that of --ci-width in command_line, or ci_width of the sweep",
+                  rule->width);
+    return most == reps && given;
+}
+
 /* The last repetition that the cell of each planned row needs, told from the rows. */
 static uint64_t *needed_reps(struct verify *v)
 {
@@ -283,6 +331,8 @@ static uint64_t *needed_reps(struct verify *v)
     if (!rule.looks)
         return last;
     const uint64_t most = rule.look[rule.looks - 1];
+    if (!check_rule(v, &rule))
+        return last;
     for (size_t i = 0; i < rows; i++) {
         static const char *const identity[] = {"kernel", "allocator", "options"};
         cell[i] = HASH_START;

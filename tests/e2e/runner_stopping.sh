@@ -86,6 +86,16 @@ cp run/runs.csv tampered/runs.csv
 is "ak verify sees a level without the correction: exit 1" "$(code ak verify tampered)" 1
 check "it says so" grep -q 'meta.json: stopping is none that this ak writes' out
 
+# stopping EDIT PATTERN: tampered by jq
+stopping() {
+  jq "$1" run/meta.json > tampered/meta.json
+  is "ak verify of a folder with $1: exit 1" "$(code timeout 20 "$ak" verify tampered)" 1
+  check "it says so" grep -q "meta.json: $2" out
+}
+stopping '.stopping.at = [10,1000000000]' 'stopping is none that this ak writes'
+stopping '.stopping.at = [666666667,1000000000]' 'stopping is none that this ak writes: the last of at is 1000000000, expected 14'
+stopping '.stopping.width = 0.5' 'stopping.width is 0.5, expected that of --ci-width'
+
 # a death in the middle changes nothing
 printf 'kernel = misbehave\nallocators = glibc, wrapper\nact = slow\n' > slow.sweep
 set -- run slow.sweep --preset smoke --ci-width 1 --max-reps 20 --out killed
