@@ -99,9 +99,12 @@ check "tlfl-locked-clocked, one thread" clocked locked-clocked churn --ops 4000
 check "no lock that one thread wants is contended" that 'v["lock_contended"] == 0'
 check "tlfl-clocked, the fast path" clocked clocked fastpath --threads 2 --ops 4000
 check "no fast path takes the central lock: the housekeeping may" that 'v["lock_takes"] < v["ops"] / 100'
-check "tlfl-clocked, blocks of megabytes" clocked clocked large --touch none --threads 2 --ops 1000 --return-limit-ms 0
+check "tlfl-clocked, blocks of megabytes" clocked clocked large --touch none --threads 2 --ops 4000 --return-limit-ms 0
 check "they take it, less often than they are asked for" that 'v["lock_takes"] > 0 && v["lock_takes"] < 2 * v["ops"]'
 check "and waited and held no longer than there was time" that "$times_hold"
+check "tlfl-locked-clocked, few ops" clocked locked-clocked churn --ops 100
+check "times of few takes stand for nothing" that 'v["lock_wait_ns"] == "-"'
+check "and it says why" grep -q 'takes were clocked, 100 needed' "$dir/row"
 for name in tlfl tlfl-locked; do
   preload=$build/lib/lib$name.so
   check "$name says nothing of its lock" ok churn --ops 2000
