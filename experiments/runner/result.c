@@ -492,10 +492,13 @@ void result_take(struct arena *a, struct result *r, const struct planned *p, con
         take_exit(a, r, p, o);
         break;
     case CHILD_SIGNALLED:
-        if (o->code == SIGKILL)
-            result_fail(a, r, STATUS_OOM, "killed by SIGKILL, which ak did not send; %s",
-                        oom_events ? "the kernel counted an out-of-memory kill meanwhile"
-                                   : "most likely out of memory, though no such kill was counted");
+        if (o->code == SIGKILL && oom_events)
+            result_fail(a, r, STATUS_OOM, "killed by SIGKILL, which ak did not send; the kernel counted an "
+                                          "out-of-memory kill meanwhile");
+        else if (o->code == SIGKILL)
+            result_fail(a, r, STATUS_CRASH,
+                        "SIGKILL (signal 9), which ak did not send; no out-of-memory kill was counted%s%s",
+                        colon, last);
         else
             result_fail(a, r, STATUS_CRASH, "SIG%s (%s)%s%s",
                         sigabbrev_np(o->code) ? sigabbrev_np(o->code) : "?", strsignal(o->code), colon, last);

@@ -33,7 +33,7 @@ check "every field has a description" jq -e '[.resources[].schema.fields[] | .de
 
 printf 'kernel = misbehave, null\nallocators = glibc, wrapper, absent\nact = ok, verify, kill\npasses = throughput, latency, memory\nops = 3000\nlat_gap = 1\nreps = 2\n' > mixed.sweep
 is "a run with rows of many kinds: exit 1" "$(code ak run mixed.sweep --preset smoke --out mixed)" 1
-is "it has them" "$(statuses mixed)" "ok 6, oom 4, skipped 6, verify_failed 4"
+is "it has them" "$(statuses mixed)" "crash 4, ok 6, skipped 6, verify_failed 4"
 is "ak verify accepts it: exit 0" "$(code ak verify mixed)" 0
 "$build/bin/ak" run latency --preset smoke --out real > /dev/null 2>&1
 check "a run of the suite's own kernels" test -s real/matrix.csv
