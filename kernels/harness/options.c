@@ -117,6 +117,16 @@ bool variant_is(const char *name)
     return strcmp(param_word("variant"), name) == 0;
 }
 
+/* An option's name as it is given, with dashes; underscores do too. Until the next call. */
+static const char *dashed(const char *name)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s", name);
+    for (char *c = text; *c != '\0'; c++)
+        *c = *c == '_' ? '-' : *c;
+    return text;
+}
+
 static bool word_in(const char *words, const char *word)
 {
     size_t length = strlen(word);
@@ -132,14 +142,14 @@ static int value_set(struct option_value *v, const char *text)
     v->text = text;
     if (p->type == PARAM_WORD) {
         if (p->words != NULL && !word_in(p->words, text)) {
-            fprintf(stderr, "%s: --%s: '%s' is not one of %s\n", kernel.name, p->name, text, p->words);
+            fprintf(stderr, "%s: --%s: '%s' is not one of %s\n", kernel.name, dashed(p->name), text, p->words);
             return EXIT_USAGE;
         }
         return 0;
     }
     uint64_t base = p->type == PARAM_SIZE ? 1024 : 1000;
     if (parse_number(text, base, p->min, p->max, &v->number) != 0) {
-        fprintf(stderr, "%s: --%s: '%s' is not a number from %llu to %llu\n", kernel.name, p->name, text,
+        fprintf(stderr, "%s: --%s: '%s' is not a number from %llu to %llu\n", kernel.name, dashed(p->name), text,
                 (unsigned long long)p->min, (unsigned long long)p->max);
         return EXIT_USAGE;
     }
@@ -172,8 +182,8 @@ static int unknown_option(const char *name)
         names[n++] = flags[i].name;
     names[n] = NULL;
     const char *near = nearest(name, names);
-    fprintf(stderr, "%s: unknown option --%s%s%s; --help lists them\n", kernel.name, name,
-            near ? "; did you mean --" : "", near ? near : "");
+    fprintf(stderr, "%s: unknown option --%s", kernel.name, dashed(name));
+    fprintf(stderr, "%s%s; --help lists them\n", near ? "; did you mean --" : "", near ? dashed(near) : "");
     return EXIT_USAGE;
 }
 
@@ -272,7 +282,7 @@ int options_parse(int argc, char **argv)
             if (strcmp(flags[f].name, name) == 0)
                 *flags[f].flag = is_flag = true;
         if (is_flag && equals != NULL) {
-            fprintf(stderr, "%s: --%s takes no value\n", kernel.name, name);
+            fprintf(stderr, "%s: --%s takes no value\n", kernel.name, dashed(name));
             return EXIT_USAGE;
         }
         if (is_flag)
@@ -283,7 +293,7 @@ int options_parse(int argc, char **argv)
             return unknown_option(name);
         const char *text = equals ? equals + 1 : i + 1 < argc ? argv[++i] : NULL;
         if (text == NULL) {
-            fprintf(stderr, "%s: --%s needs a value: %s\n", kernel.name, name, v->param->what);
+            fprintf(stderr, "%s: --%s needs a value: %s\n", kernel.name, dashed(name), v->param->what);
             return EXIT_USAGE;
         }
         int rc = value_set(v, text);
@@ -299,14 +309,9 @@ int options_parse(int argc, char **argv)
     return rc != 0 ? rc : passes_check(param_word("passes"));
 }
 
-/* As it is given, with dashes; underscores do too. */
 static void print_name(const char *name)
 {
-    char dashed[64];
-    snprintf(dashed, sizeof dashed, "%s", name);
-    for (char *c = dashed; *c != '\0'; c++)
-        *c = *c == '_' ? '-' : *c;
-    printf("  --%-14s", dashed);
+    printf("  --%-14s", dashed(name));
 }
 
 void options_print_help(void)

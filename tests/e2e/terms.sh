@@ -72,6 +72,7 @@ check "churn with 4 planted lines, a stub" ok churn --threads 2 --ops 3000 --pla
 check "the control, one thread" ok churn --ops 3000 --planted 4 --planted-ring own
 check "the control, 3 threads" ok churn --threads 3 --ops 3000 --planted 4 --planted-ring own
 check "moves nothing" that 'v["planted_moved_ratio"] == 0'
+refused 2 "--planted-ring: .bad. is not one of shared|own" churn --planted-ring bad
 refused 2 "--planted wants lines that another thread wrote, and with --threads 1 there is none" churn --planted 1
 
 # ---- the lock inside tlfl --------------------------------------------------------------------------
