@@ -445,8 +445,8 @@ static bool merge(struct merge *m, struct fault *f)
         if (!add_runs_of(m, m->source[i].folder, f))
             return false;
     m->temporary = arena_printf(&m->arena, "%s.new-%d", m->out, (int)getpid());
-    if (!make_folder(m->temporary, f))
-        return false;
+    if (mkdir(m->temporary, 0777) != 0)
+        return cannot(m->out, f); /* the name that the user gave */
     if (write_folder(m, f))
         return true;
     for (int s = 0; s <= SIDES; s++)

@@ -1,6 +1,7 @@
 /*
  * ak - runs sweeps of allocator kernels and keeps their results. Subcommands are in cmd_*.c.
  */
+#include "child.h"
 #include "command.h"
 #include "meta.h"
 #include "orphans.h"
@@ -53,6 +54,8 @@ int main(int argc, char **argv)
 {
     if (!standard_fds_reserve())
         return AK_ENVIRONMENT; /* there may be nowhere to say so */
+    if (argc > 1 && strcmp(argv[1], "merge") == 0)
+        child_watch_interrupts(); /* before anything else: it must leave nothing, whenever it is ended */
     orphans_adopt();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, not a death */
     signal(SIGXFSZ, SIG_IGN); /* and so is a full quota */

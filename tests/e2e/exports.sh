@@ -217,6 +217,7 @@ refused "merge into a file" 2 "is there already" ak merge real other --out link.
 refused "merge into one of the runs" 2 "lies in real" ak merge real other --out real/x
 refused "merge into one of the runs by a link" 2 "lies in real" ak merge real other --out real-link/x
 refused "merge to nowhere" 2 "No such file" ak merge real other --out none/x
+refused "merge to where no folder can be" 3 "^ak: /proc/x: " ak merge real other --out /proc/x
 refused "merge of what is none" 2 "no folder" ak merge real none --out x
 refused "merge of another folder" 2 "meta.json" ak merge real "$suite" --out x
 refused "merge into a full disk" 3 "File too large" sh -c 'ulimit -f 8; exec "$0" merge real other --out x' "$ak"
