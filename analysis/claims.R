@@ -6,7 +6,7 @@ source(file.path(this, "R", "main.R"))
 run_script("Rscript analysis/claims.R RESULTS OUT", 2, function(args) {
   load_functions(file.path(this, "R"))
   results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
-  ledger <- claims_ledger(results, read_claims(file.path(suite_root(), "paper")))
+  ledger <- claims_ledger(results, read_claims(file.path(suite_root(), "paper"), results))
   write_ledger(ledger, args[2])
   writeLines(ledger_text(ledger))
 })

@@ -9,6 +9,6 @@ run_script("Rscript analysis/tables.R RESULTS OUT", 2, function(args) {
   results <- read_results(args[1], read_contract(file.path(suite_root(), "experiments", "schema.md")))
   registry <- complete_registry(read_registry(file.path(suite_root(), "allocators", "registry.ini")),
                                 all_launches(results)$allocator)
-  claims <- read_claims(file.path(suite_root(), "paper"))
+  claims <- read_claims(file.path(suite_root(), "paper"), results)
   write_tables(all_tables(results, read_fit(args[2]), claims, registry, read_ledger(args[2])), args[2])
 })

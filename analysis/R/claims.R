@@ -7,21 +7,51 @@ LEDGER_FILE <- "claims-verdicts.csv"
 
 #' Read and check the claims data of the paper.
 #' @param dir the folder paper/ of a suite: registry, kernels and columns lie beside it
+#' @param results of read_results: sweeps that hypotheses may name besides the suite's own
 #' @return list(claims, values, conditions, hypotheses, kernels)
-read_claims <- function(dir) {
+read_claims <- function(dir, results = NULL) {
   suite <- dirname(normalizePath(dir))
-  values <- read_csv(file.path(dir, "claim_values.csv"), c("id", "allocator", "measurement", "low", "high"), text = TRUE)
-  for (name in c("low", "high")) values[[paste0(name, "_text")]] <- values[[name]]
-  for (name in c("low", "high", "measurement")) values[[name]] <- as.numeric(values[[name]])
-  claims <- list(claims = read_csv(file.path(dir, "claims.csv"),
-                                   c("id", "source", "metric", "unit", "statement", "conditions")),
-                 values = values,
-                 conditions = read_csv(file.path(dir, "conditions.csv"), c("source", "key", "value"), text = TRUE))
+  registry <- read_registry(file.path(suite, "allocators", "registry.ini"))
+  allocators <- c(registry$section, OTHER_ALLOCATORS)
+  own <- read_data(file.path(dir, "claims.csv"), c("id", "source", "metric", "unit", "statement", "conditions"))
+  refuse_lines(own, is.na(own$id) | is.na(own$source), function(line) "id and source: expected words")
+  refuse_twice(own, "id")
+  claims <- list(claims = own, values = read_values(file.path(dir, "claim_values.csv"), own, allocators),
+                 conditions = read_conditions(file.path(dir, "conditions.csv"), own$source, allocators))
   claims$kernels <- basename(sub("[.]c$", "", Sys.glob(file.path(suite, c("kernels", "kernels/apps"), "*.c"))))
   columns <- read_contract(file.path(suite, "experiments", "schema.md"))[["runs.csv"]]$column
-  registry <- read_registry(file.path(suite, "allocators", "registry.ini"))
-  claims$hypotheses <- read_hypotheses(dir, claims, columns, registry$section, claims$kernels)
+  claims$hypotheses <- read_hypotheses(dir, claims, columns, allocators, claims$kernels, known_sweeps(suite, results))
   claims
+}
+
+#' Names of the sweeps of the suite and of those in results at hand.
+known_sweeps <- function(suite, results = NULL) {
+  own <- sub("[.]sweep$", "", list.files(file.path(suite, "experiments"), "[.]sweep$"))
+  rows <- if (!is.null(results)) all_launches(results)
+  unique(c(own, rows$sweep, rows$folder))
+}
+
+#' Read and check paper/claim_values.csv.
+#' @param claims of claims.csv
+#' @param allocators that there are; "any" is one too, and A/B a ratio of two
+#' @return data.frame with numbers, and low_text and high_text as they were printed
+read_values <- function(file, claims, allocators) {
+  values <- read_data(file, c("id", "allocator", "measurement", "low", "high"))
+  refuse_lines(values, !values$id %in% claims$id, function(line) paste0("id: unknown '", line$id, "'"))
+  named <- strsplit(values$allocator, "/", fixed = TRUE)
+  refuse_lines(values, !vapply(named, function(names) all(names %in% c(allocators, "any")), TRUE),
+               function(line) paste0("allocator: unknown '", line$allocator, "'"))
+  refuse_twice(values, c("id", "allocator", "measurement"))
+  for (name in c("low", "high")) {
+    values[[paste0(name, "_text")]] <- values[[name]]
+    values[[name]] <- data_number(values, name)
+  }
+  refuse_lines(values, is.na(values$low) & is.na(values$high), function(line) "low and high: expected a number")
+  refuse_lines(values, !is.na(values$low) & !is.na(values$high) & values$low > values$high,
+               function(line) "low: larger than high")
+  refuse_lines(values, is.na(values$measurement), function(line) "measurement: expected a number from 1 on")
+  values$measurement <- data_number(values, "measurement", 1)
+  values
 }
 
 hypothesis_of <- function(claims, id) {

@@ -4,6 +4,49 @@
 OVERLAP_MS <- 50
 PUBLISHED_UNDER <- c("threads", "cycles", "sizes", "versions")
 
+# Keys of conditions.csv besides version.ALLOCATOR; those of CONDITION_NUMBERS hold a number from 1 on.
+CONDITION_NUMBERS <- c("threads", "cycles", "size_min", "size_max", "cpus", "connections")
+CONDITION_KEYS <- c(CONDITION_NUMBERS, "size_dist", "program")
+NOT_STATED <- "not stated" # the version of an allocator that a source names without one
+# The keys that a word of HYPOTHESIS_UNDER stands for; versions stands for version.ALLOCATOR.
+UNDER_KEYS <- list(threads = "threads", cycles = "cycles", sizes = c("size_min", "size_max", "size_dist"), cpus = "cpus")
+
+#' Read and check paper/conditions.csv.
+#' @param sources of claims.csv
+#' @param allocators that there are
+#' @return data.frame source, key, value (text)
+read_conditions <- function(file, sources, allocators) {
+  data <- read_data(file, c("source", "key", "value"))
+  refuse_lines(data, !data$source %in% sources, function(line) {
+    paste0("source: unknown '", line$source, "'; expected one of those in claims.csv")
+  })
+  keys <- c(CONDITION_KEYS, paste0("version.", allocators))
+  refuse_lines(data, !data$key %in% keys, function(line) {
+    paste0("key: unknown '", line$key, "'; expected one of ", paste(CONDITION_KEYS, collapse = " "), " version.ALLOCATOR")
+  })
+  refuse_lines(data, is.na(data$value), function(line) paste0("value: empty; expected that of ", line$key))
+  number <- suppressWarnings(as.numeric(data$value))
+  refuse_lines(data, data$key %in% CONDITION_NUMBERS & !(is.finite(number) & number >= 1), function(line) {
+    paste0("value: ", line$key, ": expected a number from 1 on, not '", line$value, "'")
+  })
+  version <- startsWith(data$key, "version.")
+  refuse_lines(data, version & data$value != NOT_STATED & !grepl("^[0-9]+([.][0-9]+)*$", data$value), function(line) {
+    paste0("value: ", line$key, ": expected a version as 2.1.2, or ", NOT_STATED, ", not '", line$value, "'")
+  })
+  refuse_lines(data, data$key == "size_dist" & !data$value %in% c("loguniform", "uniform", "fixed"), function(line) {
+    paste0("value: size_dist: expected loguniform, uniform or fixed, not '", line$value, "'")
+  })
+  refuse_twice(data, c("source", "key"))
+  data
+}
+
+#' The keys of conditions that bind a hypothesis.
+under_keys <- function(h) {
+  under <- words_of(h$under)
+  c(unlist(UNDER_KEYS[intersect(under, names(UNDER_KEYS))], use.names = FALSE),
+    if ("versions" %in% under) paste0("version.", words_of(gsub("/", " ", h$allocators, fixed = TRUE))))
+}
+
 #' The published conditions of a source as a named list.
 source_conditions <- function(claims, source) {
   own <- claims$conditions[claims$conditions$source %in% source, ]
@@ -47,6 +90,9 @@ differing_versions <- function(rows, wanted) {
   unlist(lapply(sort(unique(rows$allocator)), function(allocator) {
     version <- wanted[[paste0("version.", allocator)]]
     have <- unique(stats::na.omit(rows$allocator_version[rows$allocator == allocator]))
+    if (version %in% NOT_STATED) {
+      return(paste0(allocator, " ", and_list(short_version(have)), " where the source states no version"))
+    }
     if (length(have) == 0 || is.null(version) || all(version_agrees(have, version))) return(NULL)
     other <- have[!version_agrees(have, version)]
     paste0(allocator, " ", and_list(short_version(other)), " instead of ", version)

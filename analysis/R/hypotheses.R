@@ -107,19 +107,19 @@ filter_rows <- function(rows, filter) {
 #' @param columns names of the columns of runs.csv
 #' @param allocators sections of the registry
 #' @param kernels names of the kernels that there are
+#' @param sweeps names of the sweeps that there are
 #' @return data.frame HYPOTHESIS_COLUMNS and `where` (file:line)
-read_hypotheses <- function(dir, claims, columns, allocators, kernels) {
+read_hypotheses <- function(dir, claims, columns, allocators, kernels, sweeps) {
   file <- file.path(dir, "hypotheses.csv")
-  lines <- read_csv(file, HYPOTHESIS_COLUMNS, text = TRUE)
-  lines$where <- sprintf("%s:%d", file, seq_len(nrow(lines)) + 1L)
+  lines <- read_data(file, HYPOTHESIS_COLUMNS)
   lines$margin <- vapply(seq_len(nrow(lines)), function(i) {
     margin <- suppressWarnings(as.numeric(lines$margin[i]))
-    if (!is.na(lines$margin[i]) && !isTRUE(margin >= 0)) {
-      usage_error(lines$where[i], ": margin: expected a number from 0 on, not '", lines$margin[i], "'")
+    if (!is.na(lines$margin[i]) && !isTRUE(margin >= 0 && margin <= 1)) {
+      usage_error(lines$where[i], ": margin: expected a number from 0 to 1, not '", lines$margin[i], "'")
     }
     margin
   }, 0)
-  for (i in seq_len(nrow(lines))) check_hypothesis(lines[i, ], claims, columns, c(allocators, OTHER_ALLOCATORS), kernels)
+  for (i in seq_len(nrow(lines))) check_hypothesis(lines[i, ], claims, columns, allocators, kernels, sweeps)
   for (id in claims$claims$id) {
     tests <- lines[lines$claim == id & lines$role == "test", , drop = FALSE]
     if (nrow(tests) == 0) usage_error(file, ": the claim ", id, " has no line of role test")
@@ -129,7 +129,7 @@ read_hypotheses <- function(dir, claims, columns, allocators, kernels) {
 }
 
 #' Refuse a line that cannot be tested.
-check_hypothesis <- function(h, claims, columns, allocators, kernels) {
+check_hypothesis <- function(h, claims, columns, allocators, kernels, sweeps) {
   one_of <- function(what, have, wanted) {
     bad <- setdiff(have, wanted)
     if (length(bad) > 0) {
@@ -148,6 +148,7 @@ check_hypothesis <- function(h, claims, columns, allocators, kernels) {
   one_of("metric", h$metric, CLAIM_METRICS$metric)
   one_of("kernel", words_of(h$kernel), c(kernels, names(PLANNED_KERNELS)))
   one_of("under", words_of(h$under), HYPOTHESIS_UNDER)
+  one_of("sweeps", sub("+", "", words_of(h$sweeps), fixed = TRUE), sweeps)
   paired <- h$kind %in% PAIRED_KINDS
   named <- if (paired) strsplit(h$allocators, "/", fixed = TRUE)[[1]] else words_of(h$allocators)
   if (paired && length(named) != 2 || length(named) == 0) {
@@ -160,6 +161,14 @@ check_hypothesis <- function(h, claims, columns, allocators, kernels) {
     part <- regmatches(term, regexec(FILTER_PATTERN, term))[[1]]
     if (length(part) == 0) usage_error(h$where, ": filter: expected COLUMN=VALUE, COLUMN<=N or COLUMN>=N, not '", term, "'")
     if (!startsWith(part[2], "param.")) one_of("filter", part[2], columns)
+    if (part[3] != "=" && !is.finite(suppressWarnings(as.numeric(part[4])))) {
+      usage_error(h$where, ": filter: expected a number after ", part[3], ", not '", part[4], "'")
+    }
+    if (part[2] == "sweep") one_of("filter: sweep", part[4], sweeps)
+  }
+  lacking <- setdiff(under_keys(h), names(source_conditions(claims, claim_source(claims, h$claim))))
+  if (is.na(h$needs) && length(lacking) > 0) {
+    usage_error(h$where, ": under: conditions.csv has no ", lacking[1], " of ", claim_source(claims, h$claim))
   }
   if (h$role == "test" && h$kind %in% c("ratio", "difference")) {
     published <- published_effect(claims, h)

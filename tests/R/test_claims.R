@@ -10,18 +10,23 @@ claims_in <- function(lines = readLines(file.path(suite, "paper", "hypotheses.cs
   dir <- local_folder(env)
   for (sub in c("paper", "kernels/apps", "experiments", "allocators")) dir.create(file.path(dir, sub), recursive = TRUE)
   copy <- function(...) file.copy(file.path(suite, ...), file.path(dir, dirname(file.path(...))))
-  for (name in c("claims.csv", "claim_values.csv", "conditions.csv")) copy("paper", name)
   copy("experiments", "schema.md")
+  file.create(file.path(dir, "experiments", list.files(file.path(suite, "experiments"), "[.]sweep$")))
   copy("allocators", "registry.ini")
   kernels <- c("churn", "anatomy", "fragment", "apps/ndjson", "apps/http_server", "apps/item_store", "apps/file_hash")
   file.create(file.path(dir, "kernels", paste0(kernels, ".c")))
   kept <- function(lines) c(lines[1], lines[-1][grepl(paste0("^(", only, ")"), lines[-1])])
   writeLines(kept(lines), file.path(dir, "paper", "hypotheses.csv"))
-  writeLines(kept(readLines(file.path(dir, "paper", "claims.csv"))), file.path(dir, "paper", "claims.csv"))
+  for (name in c("claims.csv", "claim_values.csv")) {
+    writeLines(kept(readLines(file.path(suite, "paper", name))), file.path(dir, "paper", name))
+  }
+  conditions <- readLines(file.path(suite, "paper", "conditions.csv"))
+  sources <- if (nzchar(only)) "^(source|contention paper)," else ""
+  writeLines(conditions[grepl(sources, conditions)], file.path(dir, "paper", "conditions.csv"))
   read_claims(file.path(dir, "paper"))
 }
 
-FEW <- "paper.(parity|ops|none)" # claims that tell what is refused as well as all do
+FEW <- "paper.(parity|ops|p999|none)" # claims that tell what is refused as well as all do
 
 #' hypotheses.csv with one line replaced or added.
 with_line <- function(line, instead = "^$") {
@@ -150,8 +155,12 @@ test_that("the validator refuses what it does not know, with file and line", {
   refused(line(allocators = "jemalloc"), paste0(at, "allocators: expected A/B"))
   refused(line(kernel = "churm"), paste0(at, "kernel: unknown 'churm'"))
   refused(line(margin = ""), paste0(at, "margin: a equivalence needs one"))
-  refused(line(margin = "-1"), paste0(at, "margin: expected a number from 0 on"))
+  refused(line(margin = "-1"), paste0(at, "margin: expected a number from 0 to 1"))
   refused(line(filter = "threads<15"), paste0(at, "filter: expected COLUMN=VALUE"))
+  refused(line(filter = "threads<=abc"), paste0(at, "filter: expected a number after <=, not 'abc'"))
+  refused(line(filter = "sweep=nowhere"), paste0(at, "filter: sweep: unknown 'nowhere'"))
+  refused(sub(",contention,", ",contentoin,", line()), paste0(at, "sweeps: unknown 'contentoin'"))
+  refused(line(margin = "1.5"), paste0(at, "margin: expected a number from 0 to 1"))
   refused(line(filter = "colour=3"), paste0(at, "filter: unknown 'colour'"))
   refused(line(under = "moon"), paste0(at, "under: unknown 'moon'"))
   refused(line(role = "veto"), paste0(at, "role: only arithmetic is a veto"))
@@ -164,6 +173,55 @@ test_that("the validator refuses what it does not know, with file and line", {
   refused(line(kind = "bound", allocators = "mimalloc", direction = "up"), "direction: unknown 'up'")
   refused("paper.parity,test,arithmetic,,,,,,,,,1,=,1,,x", "arithmetic is a veto or a remark", "^paper.parity,test")
   refused("paper.parity,veto,arithmetic,,,,,,,,,1,~,1,,x", "relation: unknown '~'", "^none")
+})
+
+test_that("a damaged file of the paper is refused with its line", {
+  dir <- local_folder()
+  for (sub in c("paper", "kernels", "experiments", "allocators")) dir.create(file.path(dir, sub))
+  file.copy(file.path(suite, "experiments", "schema.md"), file.path(dir, "experiments"))
+  file.create(file.path(dir, "experiments", list.files(file.path(suite, "experiments"), "[.]sweep$")))
+  file.create(file.path(dir, "kernels", paste0(c("churn", "anatomy", "fragment", names(PLANNED_KERNELS)), ".c")))
+  file.copy(file.path(suite, "allocators", "registry.ini"), file.path(dir, "allocators"))
+  names <- c("claims.csv", "claim_values.csv", "conditions.csv", "hypotheses.csv")
+  whole <- function() file.copy(file.path(suite, "paper", names), file.path(dir, "paper"), overwrite = TRUE)
+  refused <- function(name, damage, message) {
+    whole()
+    file <- file.path(dir, "paper", name)
+    damage(file)
+    expect_error(read_claims(file.path(dir, "paper")), paste0(name, message), class = "usage_error", fixed = TRUE)
+  }
+  edit <- function(change) function(file) writeLines(change(readLines(file)), file)
+  swap <- function(old, new) edit(function(lines) sub(old, new, lines))
+  whole()
+  expect_equal(nrow(read_claims(file.path(dir, "paper"))$claims), nrow(claims$claims))
+  for (name in names) {
+    refused(name, function(file) writeLines(character(), file), ": empty file")
+    refused(name, function(file) unlink(file), ": not found; it is part of the suite")
+    refused(name, edit(function(lines) c(lines[1:2], "a,b", lines[-(1:2)])), ":3: 2 fields, expected")
+    refused(name, edit(function(lines) c(lines[1], "", lines[-1])), ":2: 0 fields, expected")
+    refused(name, edit(function(lines) c(lines[1], "\"a,b")), ":2: a quote is opened and not closed")
+    refused(name, function(file) writeBin(c(charToRaw("a,b\n"), as.raw(0)), file), ":2: a NUL byte")
+  }
+  for (name in names[1:3]) {
+    refused(name, edit(function(lines) c(lines[1:3], lines[3], lines[-(1:3)])), ":4: ")
+  }
+  refused("conditions.csv", swap("threads,64", "threads,abc"), ":2: value: threads: expected a number from 1 on, not 'abc'")
+  refused("conditions.csv", swap("threads,64", "threads,"), ":2: value: empty")
+  refused("conditions.csv", swap("threads,64", "threats,64"), ":2: key: unknown 'threats'")
+  refused("conditions.csv", swap("contention paper,threads", "contention papers,threads"), ":2: source: unknown")
+  refused("conditions.csv", swap("mimalloc,2.1.2", "mimalloc,new"), ":9: value: version.mimalloc: expected a version")
+  refused("claim_values.csv", swap("glibc,1,4.12,", "glibc,1,NaN,"), ":2: low: expected a number, not 'NaN'")
+  refused("claim_values.csv", swap("^paper.ops,glibc", "paper.oops,glibc"), ":2: id: unknown 'paper.oops'")
+  # Each condition that a hypothesis names has to be there.
+  lines <- readLines(file.path(suite, "paper", "conditions.csv"))
+  for (gone in grep("connections|program", lines[-1], invert = TRUE, value = TRUE)) {
+    key <- strsplit(gone, ",")[[1]]
+    if (gone == "contention paper,version.glibc,2.39") next # in no pair of the contention paper
+    whole()
+    writeLines(setdiff(lines, gone), file.path(dir, "paper", "conditions.csv"))
+    expect_error(read_claims(file.path(dir, "paper")), if (key[2] == "threads") "condition" else
+                   paste0("under: conditions.csv has no ", key[2], " of ", key[1]), class = "usage_error", info = gone)
+  }
 })
 
 # ---- rules, one by one: each can say yes and no ----
@@ -328,7 +386,7 @@ test_that("application kernels are found once they are there, and another progra
   expect_match(waits$note, "^no ndjson rows")
   wall <- function(ratio) line_of("parse.wall", pair_rows_of("ndjson", c("mimalloc", "glibc"), "wall_ns", 1e9, ratio), data)
   expect_equal(wall(0.66)$verdict, "direction only")
-  expect_match(wall(0.66)$note, "size agrees too, but glibc 1.0 instead of 2.39; another program than a parser in Rust")
+  expect_match(wall(0.66)$note, "size agrees too, but glibc 1.0 instead of 2.39; mimalloc 1.0 where the source states no version; another program than a parser in Rust")
   expect_match(wall(0.9)$note, "^another size")
   expect_equal(wall(1.3)$verdict, "not reproduced")
   same <- line_of("parse.jemalloc", pair_rows_of("ndjson", c("jemalloc", "mimalloc"), "wall_ns", 1e9, 1.005), data)
