@@ -7,6 +7,7 @@
 #include "child.h"
 #include "columns.h"
 #include "command.h"
+#include "committed.h"
 #include "csv.h"
 #include "launches.h"
 #include "output.h"
@@ -308,6 +309,8 @@ static bool export_folder(struct export *x, const char *folder, const char *out,
     if (!launches_open(&x->arena, &x->launches, folder, f) ||
         !side_lines_open(&x->arena, &x->metrics, &x->launches, folder, SIDE_METRICS,
                          wide ? learn_metric : NULL, x, f))
+        return false;
+    if (!x->launches.merged && !x->launches.runs.torn && !committed_rows_whole(folder, f))
         return false;
     if (x->launches.runs.torn)
         fprintf(stderr, "ak: note: %s: the last line is torn and left out\n", x->launches.runs.path);

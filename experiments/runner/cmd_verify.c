@@ -52,17 +52,6 @@ void violation_fault(struct verify *v, struct fault *f)
     *f = (struct fault){0};
 }
 
-bool text_is_number(const char *text, bool may_be_negative, bool decimals)
-{
-    text += may_be_negative && *text == '-';
-    if (!isdigit((unsigned char)*text))
-        return false;
-    text += strspn(text, "0123456789");
-    if (decimals && *text == '.' && isdigit((unsigned char)text[1]))
-        text += 1 + strspn(text + 1, "0123456789");
-    return !*text;
-}
-
 const char *row_field(const struct csv_row *row, const char *column)
 {
     int at = column_find(column);

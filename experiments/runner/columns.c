@@ -1,5 +1,9 @@
 #include "columns.h"
+#include "text.h"
 
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct column columns[] = {
@@ -95,6 +99,38 @@ int column_find(const char *name)
         if (strcmp(columns[i].name, name) == 0)
             return (int)i;
     return -1;
+}
+
+bool text_is_number(const char *text, bool may_be_negative, bool decimals)
+{
+    text += may_be_negative && *text == '-';
+    if (!isdigit((unsigned char)*text))
+        return false;
+    text += strspn(text, "0123456789");
+    if (decimals && *text == '.' && isdigit((unsigned char)text[1]))
+        text += 1 + strspn(text + 1, "0123456789");
+    return !*text;
+}
+
+bool column_fits(const struct column *c, const char *text)
+{
+    double number = strtod(text, NULL);
+    uint64_t whole;
+    switch (c->type) {
+    case COLUMN_TEXT:
+        return true;
+    case COLUMN_COUNT:
+        return text_uint(text, 0, &whole);
+    case COLUMN_SIGNED:
+        return text_uint(text + (*text == '-'), 0, &whole);
+    case COLUMN_NS:
+    case COLUMN_RATE:
+    case COLUMN_LOAD:
+        return text_is_number(text, false, true);
+    case COLUMN_RATIO:
+        return text_is_number(text, false, true) && number >= 0 && number <= 1;
+    }
+    return false;
 }
 
 const char *const counted_columns[COUNTED_COLUMNS] = {

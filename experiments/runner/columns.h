@@ -39,6 +39,11 @@ extern const size_t column_count;
 /* Position of a column of runs.csv, or -1. */
 int column_find(const char *name);
 
+/* Whether a text that is not empty is what the column's type may hold: decimal digits, in range, no exponent. */
+bool column_fits(const struct column *, const char *text);
+/* Decimal digits, with a point or a sign where these may be. */
+bool text_is_number(const char *text, bool may_be_negative, bool decimals);
+
 /* What a counter backend counts, hardware events first. Where these are empty, counters_reason says why. */
 #define COUNTED_COLUMNS  13
 #define HARDWARE_COLUMNS 10

@@ -79,6 +79,8 @@ bool csv_stream_next(struct csv_stream *s, struct fault *f)
         return false;
     if (!s->length)
         return false;
+    if (memchr(s->text, '\0', s->length))
+        return fault_at(f, s->path, s->line, "a NUL byte, expected UTF-8 without");
     if (s->text[s->length - 1] != '\n') {
         s->torn = !memchr(s->text, '\n', s->length);
         return !s->torn && fault_at(f, s->path, s->line, "a quoted field without end, expected RFC 4180");

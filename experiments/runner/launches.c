@@ -1,5 +1,6 @@
 #include "launches.h"
 #include "merged.h"
+#include "meta.h"
 #include "places.h"
 #include "results.h"
 #include "text.h"
@@ -103,22 +104,59 @@ static bool learn_rows(struct launches *l, struct fault *f)
     return csv_stream_seek(&l->runs, first, line, f);
 }
 
+/* The runs that the folder is of, as its meta.json tells. */
+static bool learn_runs(struct arena *a, struct launches *l, const char *folder, struct fault *f)
+{
+    json_t *meta = meta_read(a, folder, f);
+    bool good = meta != NULL;
+    if (good && l->merged)
+        good = merged_runs(a, folder, meta, &l->run_ids, f);
+    else if (good)
+        words_add(a, &l->run_ids, arena_strdup(a, meta_text(meta, "run_id")));
+    json_decref(meta);
+    return good;
+}
+
 bool launches_open(struct arena *a, struct launches *l, const char *folder, struct fault *f)
 {
     const char *path = arena_printf(a, "%s/%s", folder, FILE_RUNS);
     *l = (struct launches){.merged = folder_is_merged(folder)};
     if (!path_is_folder(folder))
         return fault_at(f, folder, 0, "no folder, expected a results folder");
-    return csv_stream_open(&l->runs, path, f) && read_header(a, l, f) && learn_rows(l, f);
+    return csv_stream_open(&l->runs, path, f) && read_header(a, l, f) && learn_runs(a, l, folder, f) &&
+           learn_rows(l, f);
+}
+
+static bool is_row_id(const char *text)
+{
+    return strlen(text) == 16 && strspn(text, "0123456789abcdef") == 16;
+}
+
+static bool check_fields(const struct launches *l, struct fault *f)
+{
+    const char *row_id = launches_field(l, column_find("row_id")),
+               *run_id = launches_field(l, column_find("run_id"));
+    if (!is_row_id(row_id))
+        return fault_at(f, l->runs.path, l->runs.line, "row_id '%s', expected 16 hex digits", row_id);
+    if (!words_have(&l->run_ids, run_id))
+        return fault_at(f, l->runs.path, l->runs.line, "run_id '%s', expected that of meta.json", run_id);
+    for (int i = 0; i < (int)column_count; i++) {
+        const char *text = launches_field(l, i);
+        if (*text && !column_fits(&columns[i], text))
+            return fault_at(f, l->runs.path, l->runs.line, "%s is '%s', expected a number of the column's type",
+                            columns[i].name, text);
+    }
+    return true;
 }
 
 bool launches_next(struct launches *l, struct fault *f)
 {
     if (!csv_stream_next(&l->runs, f))
         return false;
-    return l->runs.fields == l->columns ||
-           fault_at(f, l->runs.path, l->runs.line, "%zu fields, expected %zu as in the header",
-                    l->runs.fields, l->columns);
+    if (l->runs.fields != l->columns)
+        return fault_at(f, l->runs.path, l->runs.line, "%zu fields, expected %zu as in the header",
+                        l->runs.fields, l->columns);
+    return check_fields(l, f);
 }
 
 const char *launches_field(const struct launches *l, int column)
@@ -153,13 +191,24 @@ static bool check_side_header(struct side_lines *s, struct fault *f)
                     (int)strlen(more) - 1, more);
 }
 
+/* A word, or a number without exponent; not nan, not infinite. */
+static bool is_value(const char *text)
+{
+    char *end;
+    strtod(text, &end);
+    return end == text || *end || text_is_number(text, true, true);
+}
+
 static bool next_line(struct side_lines *s, struct fault *f)
 {
     const size_t expected = side_files[s->side].columns + s->merged;
     if (!csv_stream_next(&s->stream, f))
         return false;
-    return s->stream.fields == expected || fault_at(f, s->stream.path, s->stream.line,
-                                                    "%zu fields, expected %zu", s->stream.fields, expected);
+    if (s->stream.fields != expected)
+        return fault_at(f, s->stream.path, s->stream.line, "%zu fields, expected %zu", s->stream.fields, expected);
+    return s->side != SIDE_METRICS || is_value(s->stream.field[3]) ||
+           fault_at(f, s->stream.path, s->stream.line, "%s is '%s', expected decimal digits or a word",
+                    s->stream.field[1], s->stream.field[3]);
 }
 
 static int by_group(const void *a, const void *b)

@@ -22,7 +22,8 @@ struct launches {
     int at[COLUMNS_MAX]; /* where runs.csv has a column of the contract; -1: an older ak's folder lacks it */
     const char **column; /* all that it has */
     size_t columns;
-    uint64_t *key; /* of the rows, sorted */
+    struct words run_ids; /* of meta.json */
+    uint64_t *key;        /* of the rows, sorted */
     size_t rows;
 };
 

@@ -70,8 +70,6 @@ void violation_fault(struct verify *, struct fault *);
 
 /* A field of runs.csv by its column; "" where there is none. */
 const char *row_field(const struct csv_row *, const char *column);
-/* Decimal digits, with a point or a sign where these may be. */
-bool text_is_number(const char *text, bool may_be_negative, bool decimals);
 /* Position in `runs` of the row with this id, or NULL. */
 const size_t *verify_find(const struct verify *, const char *row_id);
 

@@ -14,27 +14,6 @@
 #define BUCKET_TOLERANCE 0.016 /* a bucket is at most 1 % wide; texts are rounded */
 #define NS_ROUNDING      0.002
 
-static bool fits(const struct column *c, const char *text)
-{
-    double number = strtod(text, NULL);
-    uint64_t whole;
-    switch (c->type) {
-    case COLUMN_TEXT:
-        return true;
-    case COLUMN_COUNT:
-        return text_uint(text, 0, &whole);
-    case COLUMN_SIGNED:
-        return text_uint(text + (*text == '-'), 0, &whole);
-    case COLUMN_NS:
-    case COLUMN_RATE:
-    case COLUMN_LOAD:
-        return text_is_number(text, false, true);
-    case COLUMN_RATIO:
-        return text_is_number(text, false, true) && number >= 0 && number <= 1;
-    }
-    return false;
-}
-
 /* The value of a column that holds a number; false where it is empty. */
 static bool number(const struct csv_row *row, const char *column, double *value)
 {
@@ -46,7 +25,7 @@ static bool number(const struct csv_row *row, const char *column, double *value)
 static void check_types(struct verify *v, const struct csv_row *row)
 {
     for (size_t i = 0; i < column_count; i++)
-        if (*row->field[i] && !fits(&columns[i], row->field[i]))
+        if (*row->field[i] && !column_fits(&columns[i], row->field[i]))
             violation(v, FILE_RUNS, row->line, "%s is '%s', expected %s", columns[i].name, row->field[i],
                       columns[i].type == COLUMN_RATIO ? "a ratio from 0 to 1"
                                                       : "a number of the column's type");

@@ -124,6 +124,13 @@ damaged "a stray quote" 2 "runs.csv:2: " 'sed -i "2s/compact/\"compact/" damaged
 damaged "a byte that is no UTF-8" 2 "runs.csv:2: byte .* UTF-8" 'sed -i "2s/compact/$(printf "\351")/" damaged/runs.csv'
 damaged "a row twice" 2 "row .* again" 'tail -n 1 real/runs.csv >> damaged/runs.csv'
 damaged "lines of a row apart" 2 "metrics.csv:[0-9]*: further lines" 'sed -n 2p real/metrics.csv >> damaged/metrics.csv'
+damaged "metrics.csv cut" 2 "metrics.csv" 'head -n 20 real/metrics.csv > damaged/metrics.csv'
+damaged "a metric that is no number" 2 "metrics.csv:2: .* is .nan." 'sed -i "2s/^\([^,]*,[^,]*,[^,]*\),[^,]*,.*/\1,nan,/" damaged/metrics.csv'
+damaged "a metric with an exponent" 2 "metrics.csv:2: .* is .1e999." 'sed -i "2s/^\([^,]*,[^,]*,[^,]*\),[^,]*,.*/\1,1e999,/" damaged/metrics.csv'
+damaged "a number out of range" 2 "runs.csv:2: ops_per_thread is" 'sed -i "2s/,\(uniform\|fixed\|loguniform\|[a-z_]*\),\([0-9]*\),\([0-9]*\),1,ok/,\1,99999999999999999999999999,\3,1,ok/" damaged/runs.csv'
+damaged "another row_id" 2 "runs.csv:2: row_id" 'sed -i "2s/^./X/" damaged/runs.csv'
+damaged "another run_id" 2 "runs.csv:2: run_id" 'sed -i "2s/,/,x/" damaged/runs.csv'
+damaged "a NUL byte" 2 "runs.csv:[0-9]*: a NUL byte" 'printf "\\0" >> damaged/runs.csv'
 damaged "a file that is a folder" 2 "not a regular file" 'rm damaged/runs.csv; mkdir damaged/runs.csv'
 rm -rf damaged
 cp -r real damaged
@@ -234,6 +241,7 @@ merging "a further column" "damaged/runs.csv:1: column 83 is 'more', expected ''
 merging "another schema of a side file" "damaged/metrics.csv:1: another header" 'sed -i "1s/unit/units/" damaged/metrics.csv'
 merging "two runs of one id" "different runs of one run_id" 'jq ".seed = 9" real/meta.json > damaged/meta.json'
 merging "a run_id that is a path" "run_id '../x'" 'jq ".run_id = \"../x\"" real/meta.json > damaged/meta.json'
+merging "a number out of range" "runs.csv:2: .* expected a number" 'cp real/runs.csv damaged/; sed -i "2s/,1,ok,,\([0-9]*\),\([0-9]*\),/,1,ok,,\1,99999999999999999999999999,/" damaged/runs.csv'
 merging "a cut side file" "lacks lines" 'head -n 3 real/metrics.csv > damaged/metrics.csv'
 check "nothing of all this is left" sh -c '! ls -d x x.new* 2>/dev/null'
 refused "resuming a merge" 2 "merged runs" ak run mixed.sweep --preset smoke --out merged --resume
@@ -244,7 +252,7 @@ is "a folder that another ak writes: exit 2" "$(cat status)" 2
 
 # a signal in the middle: the reader is held up at a pipe
 big() { # big FOLDER: many rows, so that a merge takes a moment
-  awk 'NR == 1 { print; next } { for (i = 0; i < 4000; i++) { sub(/^[^,]*/, sprintf("%08x%08x", NR, i)); print } }' real/runs.csv > "$1/runs.csv"
+  awk 'NR == 1 { print; next } { for (i = 0; i < 4000; i++) { sub(/^[^,]*/, sprintf("%08x%08x", NR, i)); print } }' other/runs.csv > "$1/runs.csv"
 }
 cp -r other slow
 big slow
