@@ -7,9 +7,11 @@
 #include "orphans.h"
 #include "../launcher/standard_fds.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const struct command *const __start_ak_commands[], *const __stop_ak_commands[];
 
@@ -50,6 +52,13 @@ static int unknown(const char *name)
     return AK_USAGE;
 }
 
+/* Whoever reads has had enough (`| head`): how much was written by then is chance, and no failure. */
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
 int main(int argc, char **argv)
 {
     if (!standard_fds_reserve())
@@ -86,7 +95,8 @@ int main(int argc, char **argv)
             return AK_DONE;
         }
     int code = c->run(argc - 1, argv + 1);
-    if (fflush(stdout) != 0 && code == AK_DONE) {
+    bool written = fflush(stdout) == 0 && !ferror(stdout);
+    if (!written && code == AK_DONE && !reader_left()) {
         fputs("ak: the output could not be written\n", stderr);
         return AK_ENVIRONMENT;
     }

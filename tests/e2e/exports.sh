@@ -110,6 +110,8 @@ refused "export to a full disk" 3 "No space left" ak export real --tidy wide --o
 check "the device is still one" test -c /dev/full
 refused "export into a full disk" 3 "File too large" sh -c 'ulimit -f 1; exec "$0" export real --tidy long --out big.csv' "$ak"
 refused "export to a closed pipe" 3 "Broken pipe" sh -c '{ "$0" export mixed --tidy long; echo $? > "$1"; } | true; exit "$(cat "$1")"' "$ak" "$dir/pipe"
+is "a plan of which nobody reads the end: exit 0" \
+  "$({ sleep 0.1; ak run mixed.sweep --preset smoke --dry-run; echo $? > pipe; } 2> err | true; cat pipe err)" 0
 damaged() { # damaged WHAT CODE PATTERN SHELL-COMMAND: with a copy of the run in damaged/
   rm -rf damaged
   cp -r real damaged
