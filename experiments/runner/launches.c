@@ -143,8 +143,8 @@ static bool check_fields(const struct launches *l, struct fault *f)
     for (int i = 0; i < (int)column_count; i++) {
         const char *text = launches_field(l, i);
         if (*text && !column_fits(&columns[i], text))
-            return fault_at(f, l->runs.path, l->runs.line, "%s is '%s', expected a number of the column's type",
-                            columns[i].name, text);
+            return fault_at(f, l->runs.path, l->runs.line,
+                            "%s is '%s', expected a number of the column's type", columns[i].name, text);
     }
     return true;
 }
@@ -205,7 +205,8 @@ static bool next_line(struct side_lines *s, struct fault *f)
     if (!csv_stream_next(&s->stream, f))
         return false;
     if (s->stream.fields != expected)
-        return fault_at(f, s->stream.path, s->stream.line, "%zu fields, expected %zu", s->stream.fields, expected);
+        return fault_at(f, s->stream.path, s->stream.line, "%zu fields, expected %zu", s->stream.fields,
+                        expected);
     return s->side != SIDE_METRICS || is_value(s->stream.field[3]) ||
            fault_at(f, s->stream.path, s->stream.line, "%s is '%s', expected decimal digits or a word",
                     s->stream.field[1], s->stream.field[3]);

@@ -226,7 +226,8 @@ static void add_decimal(struct buffer *b, double number)
 
 static bool take_hist(struct arena *a, struct result *r, const char *row_id, const json_t *hist)
 {
-    static const char *const calls[] = {"malloc", "free", "touch", "pair", "realloc", "sim_malloc", "sim_free"};
+    static const char *const calls[] = {"malloc",  "free",       "touch",   "pair",
+                                        "realloc", "sim_malloc", "sim_free"};
     struct buffer *b = &r->side[SIDE_HIST];
     size_t i, j;
     json_t *one, *bucket;
@@ -302,8 +303,7 @@ static bool take_metrics(struct arena *a, struct result *r, const struct planned
         const char *name = json_string_value(json_object_get(metric, "name"));
         const json_t *value = json_object_get(metric, "value");
         double number = 0;
-        if (!name ||
-            (value && !json_is_null(value) && !json_is_string(value) && !decimal(value, &number))) {
+        if (!name || (value && !json_is_null(value) && !json_is_string(value) && !decimal(value, &number))) {
             result_fail(a, r, STATUS_ERROR,
                         "a metric without name or with a value that is no number or text");
             return false;
@@ -493,8 +493,9 @@ void result_take(struct arena *a, struct result *r, const struct planned *p, con
         break;
     case CHILD_SIGNALLED:
         if (o->code == SIGKILL && oom_events)
-            result_fail(a, r, STATUS_OOM, "killed by SIGKILL, which ak did not send; the kernel counted an "
-                                          "out-of-memory kill meanwhile");
+            result_fail(a, r, STATUS_OOM,
+                        "killed by SIGKILL, which ak did not send; the kernel counted an "
+                        "out-of-memory kill meanwhile");
         else if (o->code == SIGKILL)
             result_fail(a, r, STATUS_CRASH,
                         "SIGKILL (signal 9), which ak did not send; no out-of-memory kill was counted%s%s",

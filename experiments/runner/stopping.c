@@ -72,8 +72,7 @@ bool stopping_plan(struct stopping *s, double width, uint64_t least, uint64_t mo
     if (most < least)
         return false;
     for (uint64_t n = most;
-         s->looks < STOPPING_LOOKS_MAX && (n == most || (n >= least && n >= STOPPING_LEAST));
-         n = earlier(n))
+         s->looks < STOPPING_LOOKS_MAX && (n == most || (n >= least && n >= STOPPING_LEAST)); n = earlier(n))
         s->look[s->looks++] = n;
     for (size_t i = 0; i < s->looks / 2; i++) {
         const uint64_t kept = s->look[i];

@@ -310,9 +310,10 @@ static bool check_rule(struct verify *v, const struct stopping *rule)
                   most, reps);
     const bool given = width_is_given(v, rule->width);
     if (!given)
-        violation(v, FILE_META, 0,
-                  "stopping.width is %g, expected that of --ci-width in command_line, or ci_width of the sweep",
-                  rule->width);
+        violation(
+            v, FILE_META, 0,
+            "stopping.width is %g, expected that of --ci-width in command_line, or ci_width of the sweep",
+            rule->width);
     return most == reps && given;
 }
 
