@@ -2,6 +2,8 @@
 
 # With less CPU time each than this, more threads than CPUs hardly overlap: a thread is done within a few slices.
 OVERLAP_MS <- 50
+OPS_OFF <- 0.01    # by which operations done may be off those asked for
+STEAL_MOST <- 0.05 # share of the CPU time that the hypervisor took, above which a launch is noisy
 PUBLISHED_UNDER <- c("threads", "cycles", "sizes", "versions")
 
 # Keys of conditions.csv besides version.ALLOCATOR; those of CONDITION_NUMBERS hold a number from 1 on.
@@ -61,22 +63,36 @@ source_conditions <- function(claims, source) {
 #' @return character: one phrase a difference
 differing_conditions <- function(rows, wanted, reading = "thread", under = PUBLISHED_UNDER) {
   out <- character()
-  add <- function(condition, text) if (isTRUE(condition)) out <<- c(out, text)
+  # What is not known differs.
+  add <- function(condition, text) if (!isFALSE(condition)) out <<- c(out, text)
   wanted_number <- function(key) if (is.null(wanted[[key]])) NA_real_ else as.numeric(wanted[[key]])
   binds <- function(key) key %in% under
-  add(any(rows$oversubscribed %in% 1 | rows$threads > rows$cpus),
+  unknown <- function(columns) columns[vapply(columns, function(name) anyNA(rows[[name]]), TRUE)]
+  lacking <- unknown(c("threads", "cpus", "oversubscribed", if (binds("cycles")) c("ops_per_thread", "ops"),
+                       if (binds("sizes")) c("size_min", "size_max", "size_dist")))
+  add(length(lacking) > 0, paste0("not known: ", paste(lacking, collapse = ", ")))
+  add(any((rows$oversubscribed %in% 1 | rows$threads > rows$cpus) %in% TRUE),
       paste0("oversubscribed: ", plural(max(rows$threads), "thread"), " on ", plural(min(rows$cpus), "CPU")))
   each_ms <- stats::median((rows$cpu_user_ns + rows$cpu_sys_ns) / rows$threads, na.rm = TRUE) / 1e6
-  add(any(rows$threads > rows$cpus) && is.finite(each_ms) && each_ms < OVERLAP_MS,
+  add(any((rows$threads > rows$cpus) %in% TRUE) && is.finite(each_ms) && each_ms < OVERLAP_MS,
       paste0("largely one thread after another: ", number_text(each_ms), " ms of CPU time each"))
   add(binds("threads") && any(rows$threads != wanted_number("threads")),
       paste0(paste(sort(unique(rows$threads)), collapse = ", "), if (all(rows$threads == 1)) " thread" else " threads",
              " instead of ", wanted$threads))
   cycles <- if (reading == "total") rows$ops_per_thread * rows$threads else rows$ops_per_thread
-  add(binds("cycles") && min(cycles) < 0.99 * wanted_number("cycles"),
-      paste0("reduced: ", count_text(min(cycles)), " cycles"))
-  add(binds("sizes") && any(rows$size_min != wanted_number("size_min") | rows$size_max != wanted_number("size_max")),
-      "other sizes")
+  if (!anyNA(cycles)) {
+    add(binds("cycles") && min(cycles) < 0.99 * wanted_number("cycles"),
+        paste0("reduced: ", count_text(min(cycles)), " cycles"))
+    asked <- rows$ops_per_thread * rows$threads
+    add(binds("cycles") && any(abs(rows$ops - asked) > OPS_OFF * asked), "another number of operations was done than asked for")
+  }
+  other <- rows$size_min != wanted_number("size_min") | rows$size_max != wanted_number("size_max")
+  add(binds("sizes") && any(other), "other sizes")
+  spread <- setdiff(stats::na.omit(rows$size_dist), wanted$size_dist)
+  add(binds("sizes") && length(spread) > 0,
+      paste0("sizes ", and_list(spread), " instead of ", wanted$size_dist, ", which is assumed: the source does not say"))
+  noise <- suppressWarnings(max(rows$steal_ratio, na.rm = TRUE))
+  add(noise > STEAL_MOST, paste0("noisy: ", percent_text(noise), " of the CPU time was stolen in a launch"))
   add(binds("cpus") && any(rows$cpus != wanted_number("cpus")),
       paste0(plural(min(rows$cpus), "CPU"), " instead of ", wanted$cpus))
   add(any(is_simulated(rows)), "on the simulated machine")
@@ -89,11 +105,12 @@ differing_conditions <- function(rows, wanted, reading = "thread", under = PUBLI
 differing_versions <- function(rows, wanted) {
   unlist(lapply(sort(unique(rows$allocator)), function(allocator) {
     version <- wanted[[paste0("version.", allocator)]]
-    have <- unique(stats::na.omit(rows$allocator_version[rows$allocator == allocator]))
+    have <- unique(rows$allocator_version[rows$allocator == allocator])
+    if (anyNA(have)) return(paste0(allocator, ": version not known"))
     if (version %in% NOT_STATED) {
       return(paste0(allocator, " ", and_list(short_version(have)), " where the source states no version"))
     }
-    if (length(have) == 0 || is.null(version) || all(version_agrees(have, version))) return(NULL)
+    if (is.null(version) || all(version_agrees(have, version))) return(NULL)
     other <- have[!version_agrees(have, version)]
     paste0(allocator, " ", and_list(short_version(other)), " instead of ", version)
   }))

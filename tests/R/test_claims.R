@@ -293,12 +293,14 @@ test_that("no rule has a verdict from fewer launches than an interval needs", {
 
 test_that("near parity over thread counts: equivalent in all of them, or not", {
   near <- function(ratio, ...) {
-    pair_rows_of("churn", c("jemalloc", "mimalloc"), "ops_per_s", 1e7, ratio, size_min = 16, size_max = 65536, ...)
+    pair_rows_of("churn", c("jemalloc", "mimalloc"), "ops_per_s", 1e7, ratio, size_min = 16, size_max = 65536,
+                 size_dist = "loguniform", ...)
   }
   rows <- function(...) c(near(1.01, threads = 1, ...), near(0.99, threads = 15, cpus = 16, ...))
   full <- function(rows) {
     lapply(rows, function(row) {
       row$ops_per_thread <- 1e7
+      row$ops <- 1e7 * row$threads
       row$allocator_version <- c(jemalloc = "5.3.0-0-gabc", mimalloc = "2.1.2")[[row$allocator]]
       row
     })
@@ -323,6 +325,44 @@ test_that("near parity over thread counts: equivalent in all of them, or not", {
   over <- line_of("paper.parity", full(near(1.01, threads = 8)), sweep = "contention")
   expect_equal(over$verdict, "direction only")
   expect_match(over$conditions, "oversubscribed: 8 threads on 4 CPUs")
+})
+
+test_that("what is not known of a row, or differs from what was published, is told and never reproduced", {
+  full <- function(...) {
+    rows <- pair_rows_of("churn", c("jemalloc", "mimalloc"), "ops_per_s", 1e7, 1.01, size_min = 16, size_max = 65536,
+                         size_dist = "loguniform")
+    given <- list(...)
+    lapply(rows, function(row) {
+      row$ops_per_thread <- row$ops <- 1e7
+      row$allocator_version <- c(jemalloc = "5.3.0", mimalloc = "2.1.2")[[row$allocator]]
+      row[names(given)] <- given
+      row
+    })
+  }
+  over <- function(...) line_of("paper.parity", full(...), sweep = "contention")
+  expect_equal(over()$verdict, "reproduced")
+  differs <- function(line, condition) {
+    expect_equal(line$verdict, "direction only", info = condition)
+    expect_match(line$conditions, condition, fixed = TRUE)
+  }
+  differs(over(allocator_version = ""), "jemalloc: version not known; mimalloc: version not known")
+  for (name in c("oversubscribed", "size_min", "size_max", "size_dist", "ops")) {
+    one <- stats::setNames(list(""), name)
+    differs(do.call(over, one), paste0("not known: ", name))
+  }
+  differs(over(ops_per_thread = ""), "not known: ops_per_thread")
+  differs(over(size_dist = "fixed"), "sizes fixed instead of loguniform, which is assumed: the source does not say")
+  differs(over(ops = 5e6), "another number of operations was done than asked for")
+  differs(over(steal_ratio = 0.2), "noisy: 20 % of the CPU time was stolen in a launch")
+  one <- full()
+  one[[3]]$allocator_version <- ""
+  differs(line_of("paper.parity", one, sweep = "contention"), "jemalloc: version not known")
+  rows <- read_rows(local_folder(), full(), "contention")$runs
+  wanted <- source_conditions(claims, "contention paper")
+  expect_equal(differing_conditions(rows, wanted, "thread", c("cycles", "sizes", "versions")), character())
+  for (key in c("size_min", "cycles")) { # a condition that is not known differs
+    expect_length(differing_conditions(rows, wanted[setdiff(names(wanted), key)], "thread", c("cycles", "sizes", "versions")), 1)
+  }
 })
 
 anatomy_of <- function(atomics, allocator = "mimalloc", ...) {
