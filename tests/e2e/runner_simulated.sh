@@ -119,7 +119,7 @@ check "cycles per operation" sh -c '"$1" verify four' sh "$ak"
 is "a machine is part of the cell" "$(column four/plan.csv options | grep -o 'machine=[^ ]*' | sort -u | tr '\n' ' ')" "machine=epyc-8x16 machine=laptop "
 is "128 threads get the machine with as many cores: exit 0" "$(code ak run sim.sweep --preset smoke --threads 128 --out many)" 0
 is "128 threads: ok" "$(statuses many) $(column many/runs.csv cpus) $(column many/runs.csv oversubscribed)" "ok 1 128 0"
-is "more threads than any machine has: exit 0" "$(code ak run sim.sweep --preset smoke --threads 200 --out none)" 0
+is "more threads than any machine has: exit 3" "$(code ak run sim.sweep --preset smoke --threads 200 --out none)" 3
 check "skipped with the reason" grep -q "has 128 cores, and 200 threads are asked for" none/runs.csv
 
 is "a machine in a folder with a comma and a blank: exit 0" "$(code ak run sim.sweep --preset smoke --machine "a, b/own.ini" --out listed)" 0
