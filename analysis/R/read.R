@@ -34,7 +34,7 @@ read_results_csv <- function(file, columns, select = columns$column) {
     number <- suppressWarnings(as.numeric(data[[name]]))
     bad <- which(is.na(number) & !is.na(data[[name]]))
     if (length(bad) > 0) {
-      usage_error(file, ": row ", bad[1] + 1, ": ", name, ": a number was expected, not '", data[[name]][bad[1]], "'")
+      usage_error(file, ":", bad[1] + 1, ": ", name, ": a number was expected, not '", data[[name]][bad[1]], "'")
     }
     data[[name]] <- number
   }
@@ -63,9 +63,44 @@ read_runs <- function(file, contract) {
   runs <- read_results_csv(file, contract[["runs.csv"]])
   strange <- setdiff(runs$status, STATUSES)
   if (length(strange) > 0) usage_error(file, ": status: unknown word '", strange[1], "'")
+  refuse_impossible(file, runs, contract[["runs.csv"]])
   again <- duplicated(runs[c("run_id", "row_id")], fromLast = TRUE)
   if (any(again)) warning(file, ": ", sum(again), " rows were written again; the last of each counts", call. = FALSE)
   runs[!again, , drop = FALSE]
+}
+
+# What a number of a row that ended well can be: these from 1 on, these above 0, those of unit 0..1 between them, these of
+# any sign; all others from 0 on.
+FROM_ONE <- c("threads", "cpus", "size_min", "size_max", "ops_per_thread", "rep", "ops", "wall_ns", "sim_quantum")
+ABOVE_ZERO <- "ops_per_s"
+ANY_SIGN <- "rss_overhead_bytes"
+NEEDED <- c("threads", "cpus", "rep")
+
+#' Refuse rows that ended well with what cannot be, and one launch that is there twice.
+#' @param runs of runs.csv, in the order of its lines
+refuse_impossible <- function(file, runs, columns) {
+  ok <- runs$status %in% "ok"
+  refuse <- function(wrong, name, say) {
+    bad <- which(ok & wrong)
+    if (length(bad) > 0) usage_error(file, ":", bad[1] + 1, ": ", name, ": ", say(bad[1]))
+  }
+  for (name in NEEDED) refuse(is.na(runs[[name]]), name, function(i) "empty in an ok row")
+  for (name in setdiff(columns$column[columns$type %in% c("integer", "decimal")], ANY_SIGN)) {
+    x <- runs[[name]]
+    ratio <- columns$unit[columns$column == name] %in% c("0..1", "0 or 1")
+    range <- if (ratio) "a number from 0 to 1" else if (name %in% ABOVE_ZERO) "a number above 0"
+             else if (name %in% FROM_ONE) "a number from 1 on" else "a number from 0 on"
+    low <- if (name %in% FROM_ONE) x < 1 else if (name %in% ABOVE_ZERO) x <= 0 else x < 0
+    refuse(!is.na(x) & (!is.finite(x) | low | (ratio & x > 1)), name, function(i) {
+      paste0("expected ", range, ", not ", format(x[i], digits = 15))
+    })
+  }
+  refuse(!is.na(runs$rss_overhead_bytes) & !is.finite(runs$rss_overhead_bytes), "rss_overhead_bytes",
+         function(i) "expected a number")
+  id <- ifelse(ok, paste(runs$run_id, runs$row_id), NA)
+  refuse(duplicated(id, incomparables = NA), "row_id", function(i) {
+    paste0("the same launch is in line ", match(id[i], id) + 1, " already; take one of the two away")
+  })
 }
 
 #' A side file of one folder with the `key` of each line's launch; zero rows where the file is missing.

@@ -67,8 +67,35 @@ test_that("columns are found by name, not by place", {
 
 test_that("a word where a number belongs is refused, with row and column", {
   dir <- local_folder()
-  expect_error(read_rows(dir, list(plain_row(wall_ns = "soon"))), "row 2: wall_ns: a number was expected, not 'soon'",
+  expect_error(read_rows(dir, list(plain_row(wall_ns = "soon"))), "runs.csv:2: wall_ns: a number was expected, not 'soon'",
                class = "usage_error")
+})
+
+test_that("what cannot be in a row that ended well is refused, with line and column", {
+  refused <- function(message, ...) {
+    expect_error(read_rows(local_folder(), list(plain_row(), plain_row(rep = 2, ...))), paste0("runs.csv:3: ", message),
+                 class = "usage_error", fixed = TRUE)
+  }
+  refused("cpus: empty in an ok row", cpus = "")
+  refused("threads: empty in an ok row", threads = "")
+  refused("wall_ns: expected a number from 1 on, not 0", wall_ns = 0)
+  refused("wall_ns: expected a number from 1 on, not Inf", wall_ns = "Inf")
+  refused("ops_per_s: expected a number above 0, not 0", ops_per_s = 0)
+  refused("ops_per_s: expected a number above 0, not -5", ops_per_s = -5)
+  refused("ops: expected a number from 1 on", ops = -1)
+  refused("cpu_user_ns: expected a number from 0 on", cpu_user_ns = -1)
+  refused("steal_ratio: expected a number from 0 to 1, not 1.5", steal_ratio = 1.5)
+  refused("l3_miss_ratio: expected a number from 0 to 1", l3_miss_ratio = -0.1)
+  refused("oversubscribed: expected a number from 0 to 1", oversubscribed = 2)
+  refused("rss_overhead_bytes: expected a number", rss_overhead_bytes = "-Inf")
+  expect_equal(nrow(read_rows(local_folder(), list(plain_row(rss_overhead_bytes = -5)))$runs), 1)
+  expect_equal(nrow(read_rows(local_folder(), list(plain_row(status = "timeout", wall_ns = 0, cpus = "")))$runs), 1)
+  twice <- list(plain_row(row_id = "aa"), plain_row(row_id = "aa"))
+  expect_error(read_rows(local_folder(), twice), "runs.csv:3: row_id: the same launch is in line 2 already",
+               class = "usage_error", fixed = TRUE)
+  twice[[1]]$status <- "timeout"
+  expect_warning(again <- read_rows(local_folder(), twice), "1 rows were written again; the last of each counts")
+  expect_equal(again$runs$status, "ok")
 })
 
 test_that("an unknown status is refused", {
