@@ -9,4 +9,4 @@ run_script("Rscript analysis/claims.R RESULTS OUT", 2, function(args) {
   ledger <- claims_ledger(results, read_claims(file.path(suite_root(), "paper"), results))
   write_ledger(ledger, args[2])
   writeLines(ledger_text(ledger))
-})
+}, outputs = "claims-verdicts.csv")

@@ -11,4 +11,4 @@ run_script("Rscript analysis/numbers.R RESULTS OUT", 2, function(args) {
                                 all_launches(results)$allocator)
   write_lines(macro_lines(all_numbers(results, read_fit(args[2]), claims, registry, read_ledger(args[2]))),
               file.path(args[2], "numbers.tex"))
-})
+}, outputs = "numbers.tex")

@@ -11,4 +11,4 @@ run_script("Rscript analysis/tables.R RESULTS OUT", 2, function(args) {
                                 all_launches(results)$allocator)
   claims <- read_claims(file.path(suite_root(), "paper"), results)
   write_tables(all_tables(results, read_fit(args[2]), claims, registry, read_ledger(args[2])), args[2])
-})
+}, outputs = c("tab-*.tex", "table-macros.tex"))

@@ -35,12 +35,15 @@ fixed_locale <- function() {
 #' @param usage the usage line
 #' @param n_args number of arguments the body takes
 #' @param body function(args)
-run_script <- function(usage, n_args, body) {
+#' @param outputs patterns of the files that it makes in the folder of its last argument: removed first, so that none
+#'   of an earlier run is left where this one fails
+run_script <- function(usage, n_args, body, outputs = character()) {
   options(warn = 1)
   fixed_locale()
   args <- commandArgs(trailingOnly = TRUE)
   status <- tryCatch({
     if (length(args) != n_args) usage_error("usage: ", usage)
+    if (length(outputs) > 0) unlink(file.path(glob_literal(args[n_args]), outputs))
     body(args)
     0L
   }, usage_error = function(e) {
@@ -52,6 +55,9 @@ run_script <- function(usage, n_args, body) {
   })
   quit(save = "no", status = status)
 }
+
+#' A path that unlink takes as it is.
+glob_literal <- function(path) gsub("([][*?])", "\\\\\\1", path)
 
 #' The root of the suite: the folder above analysis/.
 suite_root <- function() normalizePath(file.path(script_dir(), ".."))

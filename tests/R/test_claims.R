@@ -548,6 +548,13 @@ test_that("claims.R writes the file, prints the table, and ends with 2 where the
   expect_equal(ran$status, 0L)
   expect_match(ran$said, "paper.ops +not yet measured")
   expect_equal(read_ledger(dir)$id, claims$claims$id)
+  file <- file.path(dir, LEDGER_FILE)
+  broken <- local_folder()
+  try(read_rows(broken, list(plain_row(cpus = ""))), silent = TRUE)
+  failed <- run_analysis("claims.R", broken, dir)
+  expect_equal(failed$status, 2L)
+  expect_match(failed$said, "runs.csv:2: cpus: empty in an ok row$")
+  expect_false(file.exists(file)) # nothing of the run before is left
   expect_equal(run_analysis("claims.R", file.path(root, "none"), dir)$status, 2L)
   expect_equal(run_analysis("reference.R", local_folder(), dir)$status, 2L)
 })
