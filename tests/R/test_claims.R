@@ -426,7 +426,8 @@ test_that("application kernels are found once they are there, and another progra
   expect_match(waits$note, "^no ndjson rows")
   wall <- function(ratio) line_of("parse.wall", pair_rows_of("ndjson", c("mimalloc", "glibc"), "wall_ns", 1e9, ratio), data)
   expect_equal(wall(0.66)$verdict, "direction only")
-  expect_match(wall(0.66)$note, "size agrees too, but glibc 1.0 instead of 2.39; mimalloc 1.0 where the source states no version; another program than a parser in Rust")
+  expect_match(wall(0.66)$note, paste0("size agrees too, but glibc 1.0 instead of 2.39; mimalloc 1.0 where the source states no ",
+                                      "version; another program than a parser in Rust"))
   expect_match(wall(0.9)$note, "^another size")
   expect_equal(wall(1.3)$verdict, "not reproduced")
   same <- line_of("parse.jemalloc", pair_rows_of("ndjson", c("jemalloc", "mimalloc"), "wall_ns", 1e9, 1.005), data)
