@@ -81,12 +81,13 @@ pair_rows <- function(a, b, columns) {
 #' @param numerator,denominator allocator names
 #' @param column measured column
 #' @param columns what must agree for a pair (besides rep and run)
-allocator_ratio <- function(rows, numerator, denominator, column, columns = c("threads", CELL_COLUMNS)) {
+#' @param together how many such ratios are to hold at once
+allocator_ratio <- function(rows, numerator, denominator, column, columns = c("threads", CELL_COLUMNS), together = 1) {
   a <- rows[rows$allocator == numerator, , drop = FALSE]
   b <- rows[rows$allocator == denominator, , drop = FALSE]
   pairs <- pair_rows(a, b, columns)
   a <- a[pairs$a, , drop = FALSE]
-  paired_ratio(a[[column]], b[[column]][pairs$b], confidence_of(a), block_of(a, columns))
+  paired_ratio(a[[column]], b[[column]][pairs$b], each_confidence(together, confidence_of(a)), block_of(a, columns))
 }
 
 #' A kernel parameter of each row as a number; NA where it has none of that name.

@@ -34,22 +34,36 @@ inseparable_from <- function(by, one, ratio) {
   as.integer(same[order(abs(by$value[same] - by$value[one]))])
 }
 
+#' How many comparisons hold together: those of two allocators with all others, or 1 where the launches are too few for that.
+#' @param ratio function(a, b, m)
+comparisons_together <- function(by, first, last, ratio) {
+  m <- 2 * nrow(by) - 3 # the pair of both counts once
+  pair <- ratio(by$allocator[first], by$allocator[last], m)
+  if (is.null(pair) || !is.finite(pair$low)) 1 else m
+}
+
 #' "the highest rate is that of A (...), not separable from C; the lowest is that of B (...)".
+#' Both are compared with all others. Those comparisons hold together (Bonferroni) where there are launches enough, else each by
+#' itself, and the words say which.
 #' @param first,last row numbers of those named; most, least: the words for them; what: the quantity
 #' @param words function(row): its value in words
-leader_words <- function(by, first, last, most, least, what, registry, words, ratio = function(a, b) NULL) {
+#' @param ratio function(a, b, m): paired interval, one of m that hold together, or NULL
+leader_words <- function(by, first, last, most, least, what, registry, words, ratio = function(a, b, m) NULL) {
   name <- function(i) paste0(allocator_name(registry, by$allocator[i]), " (", words(by[i, ]), ")")
   if (nrow(by) == 1) return(paste0("only the ", what, " of ", name(1), " was measured"))
-  same <- list(inseparable_from(by, first, ratio), inseparable_from(by, last, ratio))
+  m <- comparisons_together(by, first, last, ratio)
+  same <- lapply(c(first, last), function(one) inseparable_from(by, one, function(a, b) ratio(a, b, m)))
+  how <- if (m > 1) sprintf(" (all %d comparisons together at %s)", m, percent_tex(CONFIDENCE, 2))
+         else if (nrow(by) > 2) " (each comparison by itself)"
   if (all(lengths(same) == nrow(by) - 1)) {
     return(paste0("no allocator leads or trails separably; the ", most, " ", what, " in the median is that of ", name(first),
-                  ", the ", least, " that of ", name(last)))
+                  ", the ", least, " that of ", name(last), how))
   }
   but <- function(i) {
     if (length(i) > 0) paste0(", not separable from ", and_list(allocator_name(registry, by$allocator[i])))
   }
   paste0("the ", most, " ", what, " is that of ", name(first), but(same[[1]]), "; the ", least, " is that of ", name(last),
-         but(same[[2]]))
+         but(same[[2]]), how)
 }
 
 #' Rows of an interval table that have a value.
@@ -65,9 +79,9 @@ full_speed_rows <- function(rows) {
 
 #' Paired ratios of a column among rows; NULL where a value is not positive, of which there is no ratio.
 ratio_among <- function(rows, column) {
-  function(a, b) {
+  function(a, b, m = 1) {
     values <- rows[[column]][rows$allocator %in% c(a, b)]
-    if (any(values <= 0, na.rm = TRUE)) NULL else allocator_ratio(rows, a, b, column)
+    if (any(values <= 0, na.rm = TRUE)) NULL else allocator_ratio(rows, a, b, column, together = m)
   }
 }
 

@@ -87,9 +87,12 @@ test_that("a name leads only with those it cannot be told from", {
   said <- function(...) leader_words(by, 1, 3, "longest", "shortest", "time", registry, words, ...)
   first <- "the longest time is that of a (3.00 [2.00, 4.00] ns)"
   last <- "the shortest is that of ``c, d'' (1.00 [0.90, 1.10] ns)"
-  expect_equal(said(), paste0(first, ", not separable from b; ", last))
-  expect_equal(said(function(a, b) interval_of(1.2, 1.1, 1.3)), paste0(first, "; ", last))
-  expect_match(said(function(a, b) interval_of(1.2, 0.9, 1.3)), "^no allocator leads or trails separably; the longest time")
+  expect_equal(said(), paste0(first, ", not separable from b; ", last, " (each comparison by itself)"))
+  expect_equal(said(function(a, b, m) interval_of(1.2, 1.1, 1.3)),
+               paste0(first, "; ", last, " (all 3 comparisons together at 95\\,\\%)"))
+  few <- function(a, b, m) if (m > 1) interval_of(1.2, NA, NA) else interval_of(1.2, 1.1, 1.3)
+  expect_equal(said(few), paste0(first, "; ", last, " (each comparison by itself)"))
+  expect_match(said(function(a, b, m) interval_of(1.2, 0.9, 1.3)), "^no allocator leads or trails separably; the longest time")
   expect_equal(leader_words(by[1, ], 1, 1, "longest", "shortest", "time", registry, words),
                "only the time of a (3.00 [2.00, 4.00] ns) was measured")
   expect_equal(value_words(interval_of(3, NA, NA, 2), "ns"), "3.00 ns, n$<$6")
