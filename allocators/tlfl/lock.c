@@ -4,12 +4,14 @@
 #include "clocked.h"
 #include "os.h"
 
-/* Hand-over through the kernel costs microseconds, critical sections here last tens to hundreds of nanoseconds: a spin pays off
- * while the holder runs. It ends after so many pauses (40 to 90 us), about what sleeping and being woken costs everybody. */
+/* Hand-over through the kernel costs microseconds, critical sections here last tens to hundreds of
+ * nanoseconds: a spin pays off while the holder runs. So many pauses in all, of 40 to 140 cycles each by the
+ * processor, end it where the holder does not. */
 #define LOCK_SPINS 2000
 
-/* Between two looks at the lock a thread pauses twice as often as before, up to so many times. All who see it free at once take
- * its line from the holder of the next moment, so that each hand-over costs more the more wait; those who look seldom do not. */
+/* Pauses between two looks at the lock: twice as many each time, up to this. All who see it free at once take
+ * its line from the holder of the next moment, so that a hand-over costs more the more wait; those who look
+ * seldom do not. */
 #define LOCK_BACKOFF 256
 
 static struct lock central;
