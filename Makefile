@@ -22,6 +22,7 @@ CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) $(SAN) -fno-builtin-malloc -fno-builtin-
 HARNESS_SRC := $(sort $(wildcard kernels/harness/*.c))
 SIM_SRC     := $(sort $(wildcard kernels/simulator/*.c))
 KERNELS     := $(basename $(notdir $(sort $(wildcard kernels/*.c))))
+APPS        := $(basename $(notdir $(sort $(wildcard kernels/apps/*.c))))
 BACKENDS    := $(basename $(notdir $(sort $(wildcard kernels/counters/*.c))))
 RUNNER_SRC  := $(sort $(wildcard experiments/runner/*.c))
 UNIT_TESTS  := $(basename $(notdir $(sort $(wildcard tests/unit/*.c))))
@@ -43,6 +44,13 @@ LIBS_papi   := -lpapi
 LIBS_likwid := -llikwid
 CFLAGS_likwid := -DLIKWID_PERFMON
 
+# An application kernel is kernels/apps/NAME.c with all of kernels/apps/NAME/*.c. Its libs.mk says what it is linked with
+# (LIBS_NAME), the headers that takes (NEEDS_NAME), and the packages that bring them (PACKAGES_NAME). One that cannot be built
+# here leaves a file NAME.lacks in place of the program, for `ak` to tell.
+-include $(wildcard kernels/apps/*/libs.mk)
+APPS_BUILT  := $(foreach a,$(APPS),$(if $(filter no,$(foreach h,$(NEEDS_$(a)),$(or $(call have,$(h)),no))),,$(a)))
+APPS_LACK   := $(filter-out $(APPS_BUILT),$(APPS))
+
 LIBS_HARNESS := -lhwloc -ljansson -lpthread -ldl -lm
 LIBS_RUNNER  := -linih $(LIBS_HARNESS)
 
@@ -54,7 +62,7 @@ SIM_PLUGIN  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(B)/lib/simul
 RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
-KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%)
+KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%) $(APPS_BUILT:%=$(B)/kernels/%) $(APPS_LACK:%=$(B)/kernels/%.lacks)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
 TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) \
                $(TLFL_TESTS:%=$(B)/tests/tlfl/%) $(STRESSES:%=$(B)/tests/tlfl/%) \
@@ -89,6 +97,20 @@ $(B)/kernels/%: $(B)/obj/kernels/%.o $(HARNESS_LIB)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(HARNESS_LIB) $(LIBS_HARNESS) $(LDFLAGS) -o $@
+
+define app_rule
+$(B)/kernels/$(1): $(call obj,kernels/apps/$(1).c $(sort $(wildcard kernels/apps/$(1)/*.c))) $(HARNESS_LIB)
+	@mkdir -p $$(@D) && rm -f $$@.lacks
+	$$(if $$(V),,@echo "  LD $$@")
+	$$(Q)$$(CC) $$(CFLAGS_ALL) -rdynamic $$^ $$(LIBS_$(1)) $$(LIBS_HARNESS) $$(LDFLAGS) -o $$@
+endef
+$(foreach a,$(APPS_BUILT),$(eval $(call app_rule,$(a))))
+
+$(B)/kernels/%.lacks: FORCE
+	@mkdir -p $(@D) && rm -f $(B)/kernels/$* && echo '$(or $(PACKAGES_$*),its libraries)' > $@
+
+.PHONY: FORCE
+FORCE:
 
 $(B)/counters/%.so: kernels/counters/%.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
@@ -228,6 +250,10 @@ deps: ## install what is missing (apt; prints the list first; silent when all is
 deps-long: deps ## install what only make check-long needs: programs, compilers for other machines, emulators
 	@experiments/deps.sh --long
 
+.PHONY: deps-apps
+deps-apps: deps ## install what the applications need: servers, a database, loads, musl
+	@experiments/deps.sh --apps
+
 .PHONY: reproduce
 reproduce: deps ## build, run the paper's sweeps, fit, plot, build paper/paper.pdf (PRESET=quick or paper)
 	@$(MAKE) --no-print-directory -j2 all
@@ -306,7 +332,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	  $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines)
 	install -m 755 $(PROGRAMS) $(call quote,$(ROOT)/bin/)
 	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(call quote,$(ROOT)/lib/)
-	install -m 755 $(KERNEL_BINS) $(call quote,$(ROOT)/lib/alloc-kernels/kernels/)
+	install -m 755 $(filter-out %.lacks,$(KERNEL_BINS)) $(call quote,$(ROOT)/lib/alloc-kernels/kernels/)
 	install -m 755 $(BACKEND_SO) $(call quote,$(ROOT)/lib/alloc-kernels/counters/)
 	$(if $(SIM_PLUGIN),install -m 755 $(SIM_PLUGIN) $(call quote,$(ROOT)/lib/alloc-kernels/))
 	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups/)

@@ -1,9 +1,10 @@
 #!/bin/sh
 # deps.sh: installs what the suite needs and the system lacks, through apt. Silent when all is there.
 #
-#   experiments/deps.sh [--long] [--list | --dry-run | --retry | --help]
+#   experiments/deps.sh [--long | --apps] [--list | --dry-run | --retry | --help]
 #
 #   --long     what only `make check-long` needs (packages-long.txt)
+#   --apps     what the applications need (packages-apps.txt)
 #   --list     the packages, what each is for, and whether it is there
 #   --dry-run  what would be run, without running it
 #   --retry    try optional packages again that could not be installed before
@@ -25,7 +26,7 @@ LOCK_STEP=5
 
 say() { printf 'deps: %s\n' "$*"; }
 complain() { printf 'deps: %s\n' "$*" >&2; }
-usage() { sed -n '2,13{s/^# \{0,1\}//;p;}' "$0"; }
+usage() { sed -n '2,14{s/^# \{0,1\}//;p;}' "$0"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
 # True if $1 is a word of $2.
@@ -198,13 +199,13 @@ become_root() {
 mode=install dry=no retry=no
 for argument; do
   case $argument in
-    --long) table=$root/experiments/packages-long.txt ;;
+    --long | --apps) table=$root/experiments/packages-${argument#--}.txt ;;
     --list) mode=list ;;
     --dry-run) dry=yes ;;
     --retry) retry=yes ;;
     --help) usage && exit 0 ;;
     *)
-      complain "unknown argument '$argument': expected --long, --list, --dry-run, --retry or --help"
+      complain "unknown argument '$argument': expected --long, --apps, --list, --dry-run, --retry or --help"
       exit 2
       ;;
   esac

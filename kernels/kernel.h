@@ -87,6 +87,8 @@ struct kernel {
     bool     own_threads;       /* threads defaults to one per allowed CPU (c2c) */
     bool     no_alloc;          /* never calls the allocator under test (null, c2c, chase) */
     bool     once;              /* only the throughput pass makes sense (c2c, chase) */
+    bool     app;           /* a program's whole work, whose libraries call the allocator by themselves: only the throughput
+                             * pass, no stub, and rss_peak_bytes is the largest resident size at any moment */
     bool     watched;           /* marks its calls: the simulated machine takes down what they execute (simulator/protocol.h) */
     bool     makes_threads;     /* run calls ak_thread: CPU times are then the process's; only sim counts events */
     enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
@@ -139,6 +141,9 @@ struct ctx *ak_ctx(unsigned thread);
 int ak_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for a malloc(size) that returned NULL: ends in status oom. Returns 1. */
 int ak_no_memory(size_t size);
+/* For setup: this machine lacks what the kernel needs (a program, a library, room on the disk); printf-style, one line
+ * that says what to do. The launch ends with status skipped and exit code 3. Returns 1. */
+int ak_lacks(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A row of metrics.csv. `reason` explains an absent value (then `value` is ignored); else NULL. */
 void ak_metric(const char *name, const char *unit, double value, const char *reason);
 /* A look of this launch, as in timeline.csv; 0 is the baseline. For `report`. False after the last. */

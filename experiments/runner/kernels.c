@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -168,6 +169,20 @@ const char *kernel_changed(struct arena *a, const struct kernel_info *k)
     return NULL;
 }
 
+/* NAME.lacks stands where a kernel could not be built: it holds the packages that it takes. */
+#define LACKS ".lacks"
+
+static const char *lacks_words(struct arena *a, const char *path)
+{
+    char line[256] = "";
+    FILE *file = fopen(path, "re");
+    bool read = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    text_one_line(line);
+    return arena_printf(a, "not built: it takes %s (make deps-apps, then make)", read ? line : "more packages");
+}
+
 bool kernels_read(struct arena *a, const struct paths *paths, struct kernels *kernels, struct fault *f)
 {
     *kernels = (struct kernels){0};
@@ -177,19 +192,26 @@ bool kernels_read(struct arena *a, const struct paths *paths, struct kernels *ke
                          strerror(errno));
     for (struct dirent *entry; (entry = readdir(folder));) {
         char *path = arena_printf(a, "%s/%s", paths->kernels, entry->d_name);
-        if (entry->d_name[0] == '.' || strchr(entry->d_name, '.') || !path_is_file(path) ||
-            access(path, X_OK) != 0)
+        char *name = arena_strdup(a, entry->d_name), *dot = strchr(name, '.');
+        bool lacks = dot && strcmp(dot, LACKS) == 0;
+        if (name[0] == '.' || (dot && !lacks) || !path_is_file(path) || (!lacks && access(path, X_OK) != 0))
             continue;
         kernels->kernel = arena_grow(a, kernels->kernel, kernels->count, sizeof *kernels->kernel);
-        kernels->kernel[kernels->count++] =
-            (struct kernel_info){.name = arena_strdup(a, entry->d_name), .path = path, .what = "", .op = ""};
-        identify(a, &kernels->kernel[kernels->count - 1]);
+        struct kernel_info *k = &kernels->kernel[kernels->count++];
+        *k = (struct kernel_info){.name = name, .path = path, .what = "", .op = ""};
+        if (lacks) {
+            *dot = '\0';
+            k->trouble = lacks_words(a, path);
+            k->build_id = k->stamp = "";
+        } else {
+            identify(a, k);
+        }
     }
     closedir(folder);
     if (kernels->count)
         qsort(kernels->kernel, kernels->count, sizeof *kernels->kernel, by_name);
     for (size_t i = 0; i < kernels->count; i++) {
-        if (!describe(a, paths, &kernels->kernel[i], f))
+        if (!kernels->kernel[i].trouble && !describe(a, paths, &kernels->kernel[i], f))
             return false;
         words_add(a, &kernels->names, kernels->kernel[i].name);
     }

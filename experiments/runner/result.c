@@ -455,6 +455,8 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
         result_fail(a, r, STATUS_ERROR, "the result's schema is not 1");
     } else if (o->code == 0 && status == STATUS_OK) {
         take_ok(a, r, p, o, json, row);
+    } else if (o->code == 3 && status == STATUS_SKIPPED) {
+        result_fail(a, r, status, "%s", said && *said ? text_clean(a, said) : last);
     } else if (o->code == 1 &&
                (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED || status == STATUS_OOM)) {
         static const char *const served[] = {"allocator_path", "allocator_build_id"};

@@ -310,7 +310,7 @@ static double pair_scale(void)
 /* Why there is no latency pass. */
 static const char *no_latency_pass(void)
 {
-    return kernel.once ? "this kernel has no latency pass" : "the latency pass was not asked for";
+    return kernel.once || kernel.app ? "this kernel has no latency pass" : "the latency pass was not asked for";
 }
 
 static void put_latency(void)
@@ -435,6 +435,8 @@ static void put_memory(void)
         return;
     }
     int64_t peak = (int64_t)launch.rss_peak->resident.rss, baseline = (int64_t)launch.baseline.resident.rss;
+    if (kernel.app && (int64_t)launch.high_water > peak) /* all of its work lies between two looks */
+        peak = (int64_t)launch.high_water;
     put_int("rss_peak_bytes", peak);
     put_int("rss_baseline_bytes", baseline);
     put_int("rss_end_bytes", (int64_t)launch.end.resident.rss);

@@ -114,15 +114,32 @@ void ak_stir(struct ctx *c)
         c->free(c->malloc(i % 2 ? STIR_SMALL : STIR_LARGE));
 }
 
-int ak_fail(const char *format, ...)
+/* The first failure is the one that is told. True if this is it. */
+static bool fail_keep(const char *format, va_list arguments)
 {
     bool first = false;
-    if (atomic_compare_exchange_strong(&failed, &first, true)) {
-        va_list arguments;
-        va_start(arguments, format);
-        vsnprintf(launch.failure, sizeof launch.failure, format, arguments);
-        va_end(arguments);
-    }
+    if (!atomic_compare_exchange_strong(&failed, &first, true))
+        return false;
+    vsnprintf(launch.failure, sizeof launch.failure, format, arguments);
+    return true;
+}
+
+int ak_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_keep(format, arguments);
+    va_end(arguments);
+    return 1;
+}
+
+int ak_lacks(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (fail_keep(format, arguments))
+        atomic_store(&launch.lacks, true);
+    va_end(arguments);
     return 1;
 }
 
@@ -193,7 +210,7 @@ uint64_t launch_grain(void)
 
 static bool pass_wanted(const char *pass)
 {
-    if (kernel.once && strcmp(pass, "throughput") != 0)
+    if ((kernel.once || kernel.app) && strcmp(pass, "throughput") != 0)
         return false;
     if (launch.simulated && strcmp(pass, "throughput") != 0 && !(simclock.there && strcmp(pass, "latency") == 0))
         return false;
@@ -429,7 +446,7 @@ static void *worker_main(void *argument)
     if (kernel.setup != NULL && !atomic_load(&failed) && kernel.setup(c) != 0)
         ak_fail("%s: setup failed on thread %u", kernel.name, c->thread);
     park(); /* a failure on one thread must be seen by all before a kernel's own barriers */
-    if (!kernel.once)
+    if (!kernel.once && !kernel.app)
         run_checked(c, launch.ops / 4 < WARM_UP_OPS_MAX ? launch.ops / 4 : WARM_UP_OPS_MAX);
     park();
     if (launch.ran_throughput && launch.simulated)
@@ -613,6 +630,10 @@ static int threads_start(char *why, size_t why_size)
 
 int launch_check(char *why, size_t why_size)
 {
+    if (kernel.app && options.no_alloc) {
+        snprintf(why, why_size, "--no-alloc: the libraries of this kernel call the allocator, no stub can stand for it");
+        return EXIT_USAGE;
+    }
     int rc = sizes_fill(size_table, param_word("size_dist"), param_int("size_min"), param_int("size_max"),
                         param_int("seed"), why, why_size);
     if (rc != 0)

@@ -54,6 +54,7 @@ struct launch {
     uint64_t size_min, size_max; /* as asked for, or a size file's smallest and largest drawn */
     char     failure[512];       /* "" where everything verified */
     atomic_bool no_memory;       /* it was a malloc that returned NULL */
+    atomic_bool lacks;           /* it was the machine that lacks something */
     bool     ran_throughput, ran_batch, ran_latency, ran_memory;
     uint64_t wall_ticks, ops_done;
     struct thread_account used;  /* sum over workers, or of the process */

@@ -186,6 +186,10 @@ static int kernel_main(int argc, char **argv)
     if ((rc = launch_run(&id.provenance, why, sizeof why)) != 0)
         return refuse(why, rc);
 
+    if (launch.lacks) {
+        result_print(&id, "skipped", launch.failure);
+        return EXIT_ENVIRONMENT;
+    }
     bool failed = launch.failure[0] != '\0';
     result_print(&id, !failed ? "ok" : launch.no_memory ? "oom" : "verify_failed", launch.failure);
     return failed ? EXIT_MEASURED_FAILURE : EXIT_DONE;
