@@ -61,6 +61,7 @@ SIM_LIB     := $(B)/obj/libsimulator.a
 SIM_PLUGIN  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(B)/lib/simulator.so)
 RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
+WITNESS     := $(B)/lib/libak-witness.so
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%) $(APPS_BUILT:%=$(B)/kernels/%) $(APPS_LACK:%=$(B)/kernels/%.lacks)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
@@ -71,7 +72,7 @@ TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conf
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all
-all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so $(SIM_PLUGIN) ## build everything
+all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so $(WITNESS) $(SIM_PLUGIN) ## build everything
 
 # Changed flags rebuild: every object depends on a file that holds the command line it was made with.
 FLAGS_STAMP := $(B)/obj/flags
@@ -146,6 +147,12 @@ $(B)/lib/libbump.so: allocators/bump/bump.c $(FLAGS_STAMP)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(TLFL_BUILD) $< -Wl,-soname,$(@F) -o $@
+
+# What tells which allocator served a process of `ak compare`. Never instrumented by SANITIZE: it goes into any program.
+$(WITNESS): experiments/witness/witness.c experiments/witness/witness.h $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $< -ldl $(LDFLAGS) -o $@
 
 # The simulated machine, a plugin of QEMU. Never instrumented by SANITIZE: QEMU is not.
 $(B)/lib/simulator.so: $(SIM_SRC) $(wildcard kernels/simulator/*.h) kernels/harness/histogram.h $(FLAGS_STAMP)
@@ -331,7 +338,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	  $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets) \
 	  $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines)
 	install -m 755 $(PROGRAMS) $(call quote,$(ROOT)/bin/)
-	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(call quote,$(ROOT)/lib/)
+	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(WITNESS) $(call quote,$(ROOT)/lib/)
 	install -m 755 $(filter-out %.lacks,$(KERNEL_BINS)) $(call quote,$(ROOT)/lib/alloc-kernels/kernels/)
 	install -m 755 $(BACKEND_SO) $(call quote,$(ROOT)/lib/alloc-kernels/counters/)
 	$(if $(SIM_PLUGIN),install -m 755 $(SIM_PLUGIN) $(call quote,$(ROOT)/lib/alloc-kernels/))
