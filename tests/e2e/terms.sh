@@ -8,16 +8,8 @@ set -u
 # shellcheck source=fixtures/tap.sh
 . "$(dirname "$0")/fixtures/tap.sh"
 
-# run KERNEL OPTIONS...: the readable result in $dir/row; $preload is the allocator
-preload=
-run() {
-  program=$build/kernels/$1
-  shift
-  LD_PRELOAD=$preload "$program" "$@" > "$dir/row" 2> "$dir/err"
-}
-
-# column NAME: of the row or of the metrics, - where it was not measured
-column() { awk -v name="$1" '$1 == name { print $2; exit }' "$dir/row"; }
+# shellcheck source=fixtures/kernel_rows.sh
+. "$root/tests/e2e/fixtures/kernel_rows.sh"
 
 # that CONDITION: of the columns as v["name"]
 that() { awk "{ v[\$1] = \$2 } END { exit !($1) }" "$dir/row" || { cat "$dir/err" "$dir/row"; return 1; }; }
