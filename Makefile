@@ -248,6 +248,8 @@ commas = $(subst $(empty) ,$(comma),$(strip $(1)))
 PIPELINE := paper sensitivity contention clocked fastpath falseshare remote latency planted fragment \
             fastpath-anatomy coherence quantum slack timed \
             fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
+APP_SWEEPS := $(filter $(basename $(notdir $(wildcard experiments/*.sweep))),ndjson ndjson-share ndjson-musl file_hash \
+              http_server http_server-rate http_server-musl http_foreign item_store item_store-share redis replay)
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
@@ -271,6 +273,11 @@ reproduce: deps ## build, run the paper's sweeps, fit, plot, build paper/paper.p
 .PHONY: pipeline
 pipeline:
 	@experiments/pipeline.sh $(AK) $(call quote,$(PRESET)) $(call quote,$(RESULTS)) $(PIPELINE)
+
+.PHONY: apps
+apps: deps-apps ## the applications behind the claims: all their sweeps, then the paper (PRESET=quick or paper)
+	@$(MAKE) --no-print-directory -j2 all
+	@experiments/pipeline.sh $(AK) $(call quote,$(PRESET)) $(call quote,$(RESULTS)) $(APP_SWEEPS)
 
 .PHONY: smoke
 smoke: all ## the whole pipeline, small (under 1 minute once built)

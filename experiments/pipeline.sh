@@ -2,6 +2,7 @@
 # pipeline.sh AK PRESET RESULTS SWEEP...: run the sweeps, each into RESULTS/<sweep>, then fit, plot and build the paper.
 # A sweep whose folder is there is resumed; one that only the simulated machine counts is left out where that cannot run.
 # Sweeps that measure run one after another; then those of the simulated machine two at a time, since load changes no count.
+# A sweep of an application whose parts are missing (status 3) is left out with its reason.
 # RESULTS/disasm holds the machine code that the paper prints. PAPER names the folder of paper.tex (default: paper/).
 # Exit 1 where a row failed (the paper is built all the same and counts it); 2 and 3 end the pipeline at once.
 set -u
@@ -31,11 +32,25 @@ run() {
 # shellcheck disable=SC2086 # words
 stop_lanes() { [ -z "$lanes" ] || { kill $lanes 2> /dev/null; wait; }; }
 
-# admit STATUS: that of a sweep
+# is_app SWEEP: its kernels are applications
+is_app() {
+  kernels=$(sed -n 's/^kernel *= *//p' "$root/experiments/$1.sweep" | tr ',' ' ')
+  for kernel in $kernels; do
+    [ -f "$root/kernels/apps/$kernel.c" ] || return 1
+  done
+  [ -n "$kernels" ]
+}
+
+# admit STATUS [SWEEP]: that of a sweep
 admit() {
   case $1 in
     0) ;;
     1) failed=1 ;;
+    3) # an application's sweep said why
+      [ $# -eq 2 ] && is_app "$2" && echo "$2 is left out" >&2 && return
+      stop_lanes
+      exit 3
+      ;;
     *)
       stop_lanes
       exit "$1"
@@ -65,7 +80,7 @@ simulated=
 for sweep; do
   if ! grep -q '^counters *= *sim' "$root/experiments/$sweep.sweep"; then
     (run "$sweep")
-    admit $?
+    admit $? "$sweep"
   elif [ -n "$no_sim" ]; then
     echo "$sweep is left out: $no_sim" >&2
   else
