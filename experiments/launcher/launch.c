@@ -111,6 +111,7 @@ int main(int argc, char **argv)
     sigaddset(&watched, SIGTERM);
     sigaddset(&watched, SIGINT);
     sigaddset(&watched, SIGHUP);
+    sigaddset(&watched, SIGUSR1);
     sigprocmask(SIG_BLOCK, &watched, NULL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -150,7 +151,10 @@ int main(int argc, char **argv)
                                      (long)((timeout_ns - waited) % 1000000000u)};
         else if (timeout_ns)
             left = (struct timespec){0, 0};
-        int signal_number = killed ? sigwaitinfo(&watched, NULL) : sigtimedwait(&watched, NULL, &left);
+        siginfo_t info;
+        int signal_number = killed ? sigwaitinfo(&watched, &info) : sigtimedwait(&watched, &info, &left);
+        if (signal_number == SIGUSR1 && info.si_code == SI_QUEUE) /* not reaped yet: the pid is its own */
+            kill(child, info.si_value.sival_int);
         if (signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP)
             report.end = LAUNCH_STOPPED;
         else if (signal_number < 0 && errno == EAGAIN && timeout_ns && now_ns() - start >= timeout_ns)
@@ -179,5 +183,10 @@ int main(int argc, char **argv)
     report.user_us = (uint64_t)usage.ru_utime.tv_sec * 1000000u + (uint64_t)usage.ru_utime.tv_usec;
     report.system_us = (uint64_t)usage.ru_stime.tv_sec * 1000000u + (uint64_t)usage.ru_stime.tv_usec;
     report.maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024u;
+    report.minor_faults = (uint64_t)usage.ru_minflt;
+    report.major_faults = (uint64_t)usage.ru_majflt;
+    report.voluntary_switches = (uint64_t)usage.ru_nvcsw;
+    report.involuntary_switches = (uint64_t)usage.ru_nivcsw;
+    report.pid = child;
     return write(report_fd, &report, sizeof report) == sizeof report ? 0 : EXIT_NO_EXEC;
 }

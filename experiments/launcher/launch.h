@@ -7,6 +7,7 @@
  *   TIMEOUT_MS  0: none
  *   DIRECTORY   where PROGRAM starts; "": here
  *   PRELOAD     LD_PRELOAD of PROGRAM alone; "" leaves it empty, which the loader reads as none
+ *   SIGUSR1 with a value (sigqueue) makes it send the signal of that number to PROGRAM, and wait on.
  * ak-launch --where
  *   prints the path of every object that the loader mapped into this process, one a line: with LD_PRELOAD set
  *   it tells what the loader made of it.
@@ -31,9 +32,13 @@ enum launch_end {
 struct launch_report {
     uint32_t magic;
     int32_t end, code;
+    int32_t pid; /* of PROGRAM */
     uint64_t wall_ns;
+    /* Of PROGRAM and of those of its descendants that were waited for; maxrss of the largest of them. */
     uint64_t user_us, system_us;
     uint64_t maxrss_bytes;
+    uint64_t minor_faults, major_faults;
+    uint64_t voluntary_switches, involuntary_switches;
 };
 
 #endif

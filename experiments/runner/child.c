@@ -21,6 +21,7 @@ extern char **environ;
 #define LINE_TIMEOUT_MS   20000 /* of a program asked for a line */
 #define LINE_BYTES_MAX    65536
 #define DRAIN_MS          1000 /* for pipes that somebody still holds after the report */
+#define FILE_FLAGS        (O_WRONLY | O_CREAT | O_APPEND)
 
 volatile sig_atomic_t child_interrupts;
 
@@ -80,9 +81,15 @@ static bool spawn_launcher(const char *launcher, const struct child_request *r, 
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, pipes[OUT][1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, pipes[ERR][1], STDERR_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, r->in ? r->in : "/dev/null", O_RDONLY, 0);
+    if (r->out_file)
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, r->out_file, FILE_FLAGS, 0600);
+    else
+        posix_spawn_file_actions_adddup2(&actions, pipes[OUT][1], STDOUT_FILENO);
+    if (r->err_file)
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, r->err_file, FILE_FLAGS, 0600);
+    else
+        posix_spawn_file_actions_adddup2(&actions, pipes[ERR][1], STDERR_FILENO);
     /* dup2 onto itself clears close-on-exec (POSIX) */
     posix_spawn_file_actions_adddup2(&actions, pipes[REPORT][1], pipes[REPORT][1]);
     posix_spawnattr_init(&attributes);
@@ -128,80 +135,156 @@ static void end_from_report(struct child_outcome *o, const struct launch_report 
     o->user_us = report->user_us;
     o->system_us = report->system_us;
     o->maxrss_bytes = report->maxrss_bytes;
+    o->minor_faults = report->minor_faults;
+    o->major_faults = report->major_faults;
+    o->voluntary_switches = report->voluntary_switches;
+    o->involuntary_switches = report->involuntary_switches;
+    o->pid = report->pid;
 }
 
-bool child_run(const char *launcher, const struct child_request *r, struct child_outcome *o, struct fault *f)
+struct child {
+    const struct child_request *request;
+    struct child_outcome *outcome;
+    pid_t pid; /* of ak-launch */
+    int pipes[PIPES][2];
+    struct pollfd watch[PIPES];
+    int open_pipes;
+    struct launch_report report;
+    size_t reported; /* bytes of it */
+    bool overflow, asked;
+    uint64_t deadline;
+};
+
+static unsigned running; /* orphans are ended only while no child is meant to run */
+
+struct child *child_start(const char *launcher, const struct child_request *r, struct child_outcome *o,
+                          struct fault *f)
 {
     *o = (struct child_outcome){.end = CHILD_LOST};
-    int pipes[PIPES][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
-    pid_t pid = -1;
+    struct child *c = malloc(sizeof *c);
+    if (!c) {
+        fault_set(f, AK_ENVIRONMENT, "out of memory");
+        return NULL;
+    }
+    *c = (struct child){.request = r, .outcome = o, .pid = -1, .pipes = {{-1, -1}, {-1, -1}, {-1, -1}}};
     for (int i = 0; i < PIPES; i++)
-        if (pipe2(pipes[i], O_CLOEXEC) != 0) {
+        if (pipe2(c->pipes[i], O_CLOEXEC) != 0) {
             fault_set(f, AK_ENVIRONMENT, "no pipe: %s", strerror(errno));
             goto failed;
         }
-    if (!spawn_launcher(launcher, r, pipes, &pid, f))
+    if (!spawn_launcher(launcher, r, c->pipes, &c->pid, f))
         goto failed;
-    struct pollfd watch[PIPES];
     for (int i = 0; i < PIPES; i++) {
-        close(pipes[i][1]);
-        pipes[i][1] = -1;
-        watch[i] = (struct pollfd){pipes[i][0], POLLIN, 0};
+        close(c->pipes[i][1]);
+        c->pipes[i][1] = -1;
+        c->watch[i] = (struct pollfd){c->pipes[i][0], POLLIN, 0};
     }
+    c->open_pipes = PIPES;
+    c->deadline = r->timeout_ms ? now_ms() + r->timeout_ms + LAUNCHER_GRACE_MS : UINT64_MAX;
+    running++;
+    return c;
+failed:
+    for (int i = 0; i < PIPES; i++)
+        close_pipe(c->pipes[i]);
+    free(c);
+    return NULL;
+}
 
-    struct launch_report report = {0};
-    size_t reported = 0;
-    bool overflow = false, asked = false;
-    const uint64_t start = now_ms();
-    uint64_t deadline = r->timeout_ms ? start + r->timeout_ms + LAUNCHER_GRACE_MS : UINT64_MAX;
-    int open_pipes = PIPES;
-    while (open_pipes > 0) {
-        uint64_t now = now_ms();
-        if (now >= deadline)
-            break;
-        if (!asked && (overflow || (r->interrupts_max && child_interrupts >= r->interrupts_max))) {
-            kill(pid, SIGTERM);
-            asked = true;
-            deadline = now + LAUNCHER_GRACE_MS;
-        }
-        uint64_t wait =
-            deadline - now < 1000 ? deadline - now : 1000; /* wakes for a signal that came before poll */
-        if (poll(watch, PIPES, (int)wait) < 0)
-            continue; /* EINTR: look at the interrupts */
-        for (int i = 0; i < PIPES; i++) {
-            if (!watch[i].revents)
-                continue;
-            static char bytes[READ_BYTES]; /* ak has one thread; its stack may be small */
-            ssize_t got = read(watch[i].fd, bytes, sizeof bytes);
-            if (got < 0 && (errno == EINTR || errno == EAGAIN))
-                continue;
-            if (got <= 0) {
-                watch[i].fd = -1; /* poll passes over it */
-                open_pipes--;
-                if (i == REPORT && now_ms() + DRAIN_MS < deadline)
-                    deadline = now_ms() + DRAIN_MS;
-            } else if (i == REPORT && reported + (size_t)got <= sizeof report) {
-                memcpy((char *)&report + reported, bytes, (size_t)got);
-                reported += (size_t)got;
-            } else if (i == ERR) {
-                keep_tail(&o->err, bytes, (size_t)got);
-            } else if (i == OUT && !overflow) {
-                overflow = o->out.length + (size_t)got > r->out_max;
-                if (!overflow)
-                    buffer_add(&o->out, bytes, (size_t)got);
-            }
-        }
+/* Ask ak-launch to end everything, once. */
+static void ask(struct child *c)
+{
+    if (c->asked)
+        return;
+    kill(c->pid, SIGTERM);
+    c->asked = true;
+    c->deadline = now_ms() + LAUNCHER_GRACE_MS;
+}
+
+/* What one of the pipes has. */
+static void take(struct child *c, int i)
+{
+    static char bytes[READ_BYTES]; /* ak has one thread; its stack may be small */
+    const struct child_request *r = c->request;
+    struct child_outcome *o = c->outcome;
+    ssize_t got = read(c->watch[i].fd, bytes, sizeof bytes);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        c->watch[i].fd = -1; /* poll passes over it */
+        c->open_pipes--;
+        if (i == REPORT && now_ms() + DRAIN_MS < c->deadline)
+            c->deadline = now_ms() + DRAIN_MS;
+    } else if (i == REPORT && c->reported + (size_t)got <= sizeof c->report) {
+        memcpy((char *)&c->report + c->reported, bytes, (size_t)got);
+        c->reported += (size_t)got;
+    } else if (i == ERR) {
+        keep_tail(&o->err, bytes, (size_t)got);
+    } else if (i == OUT && !c->overflow && !r->out_dropped) {
+        c->overflow = o->out.length + (size_t)got > r->out_max;
+        if (!c->overflow)
+            buffer_add(&o->out, bytes, (size_t)got);
     }
-    if (reported < sizeof report)
-        kill(pid, SIGKILL); /* the kernel follows by its parent-death signal */
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+}
+
+bool child_wait(struct child *c, uint64_t ms)
+{
+    const uint64_t start = now_ms(), until = ms < UINT64_MAX - start ? start + ms : UINT64_MAX;
+    while (c->open_pipes > 0) {
+        const struct child_request *r = c->request;
+        uint64_t now = now_ms();
+        if (now >= c->deadline)
+            return true;
+        if (c->overflow || (r->interrupts_max && child_interrupts >= r->interrupts_max))
+            ask(c);
+        uint64_t end = c->deadline < until ? c->deadline : until;
+        uint64_t left = end > now ? end - now : 0;
+        /* a second at most: wakes for a signal that came before poll */
+        int ready = poll(c->watch, PIPES, left < 1000 ? (int)left : 1000);
+        for (int i = 0; ready > 0 && i < PIPES; i++) /* below 0, EINTR: look at the interrupts */
+            if (c->watch[i].revents)
+                take(c, i);
+        if (c->open_pipes > 0 && now_ms() >= until)
+            return false;
+    }
+    return true;
+}
+
+bool child_signal(struct child *c, int signal_number)
+{
+    return sigqueue(c->pid, SIGUSR1, (union sigval){.sival_int = signal_number}) == 0;
+}
+
+int child_pid(const struct child *c)
+{
+    char path[64];
+    int pid = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)c->pid, (int)c->pid);
+    FILE *children = fopen(path, "re");
+    if (children && fscanf(children, "%d", &pid) != 1)
+        pid = 0;
+    if (children)
+        fclose(children);
+    return pid;
+}
+
+bool child_finish(struct child *c, bool end_it, struct fault *f)
+{
+    const struct child_request *r = c->request;
+    struct child_outcome *o = c->outcome;
+    if (end_it)
+        ask(c);
+    child_wait(c, UINT64_MAX);
+    if (c->reported < sizeof c->report)
+        kill(c->pid, SIGKILL); /* the kernel follows by its parent-death signal */
+    while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    orphans_end();
-    if (reported == sizeof report)
-        end_from_report(o, &report);
-    else if (asked)
+    if (--running == 0)
+        orphans_end();
+    if (c->reported == sizeof c->report)
+        end_from_report(o, &c->report);
+    else if (c->asked)
         o->end = CHILD_STOPPED; /* it was asked before it could listen */
-    if (overflow)
+    if (c->overflow)
         o->end = CHILD_OVERFLOW;
     if (o->err.length > CHILD_ERR_KEPT) {
         memmove(o->err.data, o->err.data + o->err.length - CHILD_ERR_KEPT, CHILD_ERR_KEPT + 1);
@@ -212,15 +295,18 @@ bool child_run(const char *launcher, const struct child_request *r, struct child
     if (!o->err.data)
         buffer_add(&o->err, "", 0);
     for (int i = 0; i < PIPES; i++)
-        close_pipe(pipes[i]);
+        close_pipe(c->pipes[i]);
+    free(c);
     if (r->interrupts_max != 1 || o->end != CHILD_STOPPED || !child_interrupts)
         return true;
     child_outcome_free(o); /* what it would have said is not known: no word about it is true */
     return fault_set(f, AK_FAILED, "interrupted");
-failed:
-    for (int i = 0; i < PIPES; i++)
-        close_pipe(pipes[i]);
-    return false;
+}
+
+bool child_run(const char *launcher, const struct child_request *r, struct child_outcome *o, struct fault *f)
+{
+    struct child *c = child_start(launcher, r, o, f);
+    return c && child_finish(c, false, f);
 }
 
 void child_outcome_free(struct child_outcome *o)
