@@ -63,7 +63,8 @@ static void take_table(struct arena *a, const struct image *image, const Elf64_S
         if (!*name)
             continue;
         s->symbol = arena_grow(a, s->symbol, s->count, sizeof *s->symbol);
-        s->symbol[s->count++] = (struct symbol){symbol.st_value, symbol.st_size, arena_strdup(a, name)};
+        s->symbol[s->count++] = (struct symbol){symbol.st_value, symbol.st_size, arena_strdup(a, name),
+                                                ELF64_ST_BIND(symbol.st_info) != STB_LOCAL};
     }
 }
 

@@ -13,6 +13,7 @@
 struct symbol {
     uint64_t start, size; /* addresses as the file has them, as objdump prints them */
     const char *name;
+    bool exported; /* not of one source file alone */
 };
 
 /* A part of the file, and the address that it belongs at. */

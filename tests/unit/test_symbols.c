@@ -50,8 +50,8 @@ static void own_names_are_found(void **state)
 static void names_are_chosen(void **state)
 {
     (void)state;
-    struct symbol symbol[] = {{16, 8, "__libc_malloc"}, {16, 8, "mi_malloc"}, {16, 8, "malloc"},
-                              {16, 8, "balloc"},        {24, 8, "next"},      {16, 8, "__mi"}};
+    struct symbol symbol[] = {{16, 8, "__libc_malloc", true}, {16, 8, "mi_malloc", true}, {16, 8, "malloc", true},
+                              {16, 8, "balloc", true},        {24, 8, "next", true},      {16, 8, "__mi", true}};
     struct symbols s = {.symbol = symbol, .count = sizeof symbol / sizeof *symbol};
     assert_string_equal(symbols_find(&s, 17, "mi_malloc")->name, "mi_malloc");
     assert_string_equal(symbols_find(&s, 16, "__mi")->name, "__mi");
