@@ -92,7 +92,7 @@ allocator_ratio <- function(rows, numerator, denominator, column, columns = c("t
 
 #' A kernel parameter of each row as a number; NA where it has none of that name.
 param_number <- function(rows, name) {
-  pattern <- paste0(".*(^| )", name, "=([0-9]+).*")
+  pattern <- paste0(".*(^| )", name, "=([0-9]+([.][0-9]+)?).*")
   ifelse(grepl(pattern, rows$params), suppressWarnings(as.numeric(sub(pattern, "\\2", rows$params))), NA_real_)
 }
 

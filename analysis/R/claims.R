@@ -8,7 +8,7 @@ LEDGER_FILE <- "claims-verdicts.csv"
 #' Read and check the claims data of the paper.
 #' @param dir the folder paper/ of a suite: registry, kernels and columns lie beside it
 #' @param results of read_results: sweeps that hypotheses may name besides the suite's own
-#' @return list(claims, values, conditions, hypotheses, kernels)
+#' @return list(claims, values, conditions, hypotheses, kernels, sweeps = names of those of the suite)
 read_claims <- function(dir, results = NULL) {
   suite <- dirname(normalizePath(dir))
   registry <- read_registry(file.path(suite, "allocators", "registry.ini"))
@@ -20,15 +20,11 @@ read_claims <- function(dir, results = NULL) {
                  conditions = read_conditions(file.path(dir, "conditions.csv"), own$source, allocators))
   claims$kernels <- basename(sub("[.]c$", "", Sys.glob(file.path(suite, c("kernels", "kernels/apps"), "*.c"))))
   columns <- read_contract(file.path(suite, "experiments", "schema.md"))[["runs.csv"]]$column
-  claims$hypotheses <- read_hypotheses(dir, claims, columns, allocators, claims$kernels, known_sweeps(suite, results))
-  claims
-}
-
-#' Names of the sweeps of the suite and of those in results at hand.
-known_sweeps <- function(suite, results = NULL) {
-  own <- sub("[.]sweep$", "", list.files(file.path(suite, "experiments"), "[.]sweep$"))
+  claims$sweeps <- unique(c(sub("[.]sweep$", "", list.files(file.path(suite, "experiments"), "[.]sweep$")), PLANNED_SWEEPS))
   rows <- if (!is.null(results)) all_launches(results)
-  unique(c(own, rows$sweep, rows$folder))
+  claims$hypotheses <- read_hypotheses(dir, claims, columns, allocators, claims$kernels,
+                                       unique(c(claims$sweeps, rows$sweep, rows$folder)))
+  claims
 }
 
 #' Read and check paper/claim_values.csv.
@@ -66,28 +62,50 @@ hypothesis_conditions <- function(claims, h) source_conditions(claims, claim_sou
 #' @param allocators wanted ones
 #' @return rows of all statuses; zero rows where nothing was run
 hypothesis_rows <- function(results, h, claims, allocators = hypothesis_allocators(h)) {
-  wanted <- hypothesis_conditions(claims, h)
   measured <- function(rows) any(is.finite(metric_values(results, ok_rows(rows), h$metric)))
-  rows <- planned_rows(results$runs, h, allocators, wanted)
+  rows <- planned_rows(results$runs, h, allocators, claims)
   if (measured(rows)) return(rows)
-  simulated <- planned_rows(results$simulated, h, allocators, wanted)
+  simulated <- planned_rows(results$simulated, h, allocators, claims)
   if (nrow(rows) == 0 || measured(simulated)) simulated else rows
 }
 
-#' Of some launches those of the hypothesis's kernel, sweeps and filter; where the number of threads is a condition, those
-#' of the number nearest to it.
-planned_rows <- function(runs, h, allocators, wanted) {
+#' Of some launches those of the hypothesis's kernel, sweeps and filter; where the number of threads or of operations is a
+#' condition, those of the number nearest to it.
+planned_rows <- function(runs, h, allocators, claims) {
+  wanted <- hypothesis_conditions(claims, h)
   sweeps <- words_of(h$sweeps)
+  named <- sub("+", "", sweeps, fixed = TRUE)
   beside <- startsWith(sweeps, "+")
   runs <- filter_rows(runs[runs$allocator %in% allocators, , drop = FALSE], h$filter)
+  if (h$kind != "decision") runs <- rows_for_metric(runs, h$metric)
+  others <- if (length(named) > 0) setdiff(claims$sweeps, named)
+  runs <- runs[!runs$sweep %in% others | runs$folder %in% named, , drop = FALSE]
   rows <- rows_of(runs, words_of(h$kernel), sweeps[!beside])
-  more <- runs$kernel %in% words_of(h$kernel) & runs$sweep %in% sub("+", "", sweeps[beside], fixed = TRUE)
+  more <- runs$kernel %in% words_of(h$kernel) & runs$sweep %in% named[beside]
   rows <- rbind(rows, runs[more & !runs$folder %in% rows$folder, , drop = FALSE])
-  if (!"threads" %in% words_of(h$under) || is.null(wanted$threads)) return(rows)
-  have <- ok_rows(rows)$threads
-  if (length(have) == 0) have <- rows$threads
-  nearest <- have[which.min(abs(log(have / as.numeric(wanted$threads))))]
-  rows[rows$threads %in% nearest, , drop = FALSE]
+  nearest <- function(key, number) {
+    if (!key %in% words_of(h$under) || is.null(wanted[[key]]) || all(is.na(number))) return(seq_along(number))
+    have <- if (any(rows$status %in% "ok" & !is.na(number))) number[rows$status %in% "ok"] else number
+    which(number %in% have[which.min(abs(log(have / as.numeric(wanted[[key]]))))])
+  }
+  rows <- rows[nearest("threads", rows$threads), , drop = FALSE]
+  rows[nearest("ops", rows$ops_per_thread * rows$threads), , drop = FALSE]
+}
+
+#' A hypothesis whose allocators have launches: as it stands, or with stand-ins for all of them.
+#' @return h, with `differs`: what differs with stand-ins, "" without
+with_stand_ins <- function(results, h, claims) {
+  h$differs <- ""
+  runs <- function(h) {
+    rows <- ok_rows(planned_rows(results$runs, h, hypothesis_allocators(h), claims))
+    all(hypothesis_allocators(h) %in% rows$allocator)
+  }
+  own <- STAND_INS[STAND_INS$allocator %in% hypothesis_allocators(h), , drop = FALSE]
+  if (!is.na(h$needs) || nrow(own) == 0 || runs(h)) return(h)
+  other <- h
+  for (i in seq_len(nrow(own))) other$allocators <- sub(own$allocator[i], own$instead[i], other$allocators, fixed = TRUE)
+  other$differs <- note_text(unique(own$words))
+  if (runs(other)) other else h
 }
 
 # What may tell the cells of a hypothesis apart, for its note.
@@ -116,7 +134,8 @@ hypothesis_cells <- function(rows, h) {
   if (!"threads" %in% words_of(h$under) && any(ok_rows(rows)$threads <= ok_rows(rows)$cpus)) {
     rows <- rows[rows$threads <= rows$cpus, , drop = FALSE]
   }
-  by <- switch(h$kind, linear = "allocator", decision = "kernel", c("threads", setdiff(CELL_COLUMNS, "counters")))
+  by <- switch(h$kind, linear = c("allocator", PAIR_COLUMNS[PAIR_COLUMNS != "work"]), decision = c("kernel", "variant"),
+               PAIR_COLUMNS)
   key <- cell_key(rows, by)
   told <- any(grepl("in total$", rows$work))
   most <- max(rows$ops_per_thread)
@@ -153,6 +172,7 @@ claim_ratio <- function(results, rows, metric, pair = PUBLISHED_PAIR) {
 }
 
 #' Slope of a metric between the two largest sizes of input over that between the two smallest; the intercept is free.
+#' @param values of rows of one allocator
 slope_ratio <- function(rows, values) {
   keep <- is.finite(values) & is.finite(rows$ops)
   sizes <- sort(unique(rows$ops[keep]))
@@ -161,7 +181,7 @@ slope_ratio <- function(rows, values) {
   groups <- lapply(sizes[c(1, 2, n - 1, n)], function(size) values[keep & rows$ops == size])
   combined_interval(groups, function(v) {
     (v[[4]] - v[[3]]) / (sizes[n] - sizes[n - 1]) / ((v[[2]] - v[[1]]) / (sizes[2] - sizes[1]))
-  })
+  }, confidence_of(rows))
 }
 
 #' The interval that two one-sided tests are.
@@ -188,7 +208,7 @@ cell_interval <- function(results, h, rows) {
          equivalence = equivalence_interval(paired(), h$margin),
          bound = , count = unpaired(),
          linear = slope_ratio(rows, values),
-         decision = claim_ratio(results, rows, "wall_ns", pair))
+         decision = claim_ratio(results, rows_for_metric(rows, "wall_ns"), "wall_ns", pair))
 }
 
 #' Counts of the simulated machine are no samples of a clock: below an interval's number of launches their range decides, and
@@ -215,8 +235,13 @@ cell_verdict <- function(results, h, rows, interval, claims, conditions, reason,
          equivalence = , linear = verdict_equivalence(h$margin, interval, conditions, reason, word),
          bound = verdict_bound(limit + room, h$direction, interval, conditions, reason, word),
          count = verdict_count(limit, values, conditions, reason, word),
-         decision = verdict_decision(limit, stats::median(values[rows$allocator == hypothesis_allocators(h)[2]], na.rm = TRUE),
-                                     interval, conditions, reason, word))
+         decision = verdict_decision(limit, share_under(values, rows, hypothesis_allocators(h)[2]), interval, conditions, reason,
+                                     word))
+}
+
+#' The median share of an allocator's launches under a profiler.
+share_under <- function(values, rows, allocator) {
+  stats::median(values[rows$allocator == allocator & rows$profiled], na.rm = TRUE)
 }
 
 #' Verdict on a rule in one program: it gains exactly where its share is above the limit.
@@ -225,6 +250,7 @@ cell_verdict <- function(results, h, rows, interval, claims, conditions, reason,
 verdict_decision <- function(limit, share, interval, conditions = character(), unmeasured = NA, word = "not testable here") {
   missing <- missing_interval(interval, unmeasured, word)
   if (!is.null(missing)) return(missing)
+  if (is.na(share)) return(answer("not yet measured", "the share in malloc and free was not measured"))
   gains <- interval$high < 1
   if ((share >= limit) == gains) return(met(conditions, "the rule agrees"))
   answer("not reproduced", note_text(paste0(if (gains) "gains" else "does not gain", " at a share of ", percent_text(share)),
@@ -239,9 +265,10 @@ judge_cell <- function(results, h, cell, claims) {
   rows <- rows[rows$allocator %in% hypothesis_allocators(h), , drop = FALSE]
   interval <- cell_interval(results, h, rows)
   wanted <- hypothesis_conditions(claims, h)
-  conditions <- if (nrow(rows) > 0) differing_conditions(rows, wanted, cell$reading, under) else character()
+  conditions <- if (nrow(rows) > 0) c(h$differs[nzchar(h$differs)], differing_conditions(rows, wanted, cell$reading, under))
   if (interval$method %in% "merged") conditions <- c(conditions, "quantile of merged launches")
-  reason <- if (interval$launches > 0) NA else unmeasured_reason(rows, h$metric, metric_values(results, rows, h$metric))
+  reason <- if (interval$launches > 0 || h$kind == "decision") NA
+            else unmeasured_reason(rows, h$metric, metric_values(results, rows, h$metric), results$metrics)
   word <- if (startsWith(h$metric, "lat_")) "not yet measured" else "not testable here"
   if (!is.na(reason) && h$metric %in% COUNTED_COLUMNS) reason <- paste0(reason, "; it takes ", COUNTED_TAKES)
   if (nrow(rows) == 0) reason <- NA
@@ -280,7 +307,8 @@ judge_cells <- function(results, h, cells, claims) {
 #' Why there are no rows, and what a claim then is.
 absent_verdict <- function(h, rows, claims) {
   if (!is.na(h$needs)) return(answer("not testable here", paste("it takes", h$needs)))
-  if (nrow(rows) > 0) return(answer("not yet measured", paste0("no launch ended well (", status_counts(rows), ")")))
+  if (nrow(rows) > 0) return(answer("not yet measured", paste0("no launch ended well (", status_counts(rows),
+                                                             common_reason(rows), ")")))
   missing <- setdiff(words_of(h$kernel), claims$kernels)
   if (length(missing) > 0) {
     return(answer("not yet measured", paste0("waits for ", and_list(PLANNED_KERNELS[missing]), " (",
@@ -290,6 +318,12 @@ absent_verdict <- function(h, rows, claims) {
   answer("not yet measured", paste0("no ", and_list(words_of(h$kernel)), " rows",
                                     if (!is.na(h$filter)) paste0(" of ", paste(words_of(h$filter), collapse = ", ")),
                                     if (length(sweeps) > 0) paste0(" (sweep ", sub("+", "", sweeps[1], fixed = TRUE), ")")))
+}
+
+#' ": wrk is not installed", what most of the rows say that did not end well.
+common_reason <- function(rows) {
+  said <- rows$status_detail[!is.na(rows$status_detail)]
+  if (length(said) > 0) paste0(": ", shorten(names(sort(-table(said)))[1], 120))
 }
 
 #' The verdict over all cells: the weakest.
@@ -327,6 +361,7 @@ combine_cells <- function(own, h, claims, absent, fixed = character()) {
 #' Test one hypothesis.
 #' @return list(cells, verdict = of combine_cells, rows = ok rows behind it)
 test_hypothesis <- function(results, h, claims) {
+  h <- with_stand_ins(results, h, claims)
   rows <- if (is.na(h$needs)) hypothesis_rows(results, h, claims) else results$runs[0, , drop = FALSE]
   cells <- if (any(rows$status %in% "ok")) hypothesis_cells(rows, h) else list()
   own <- judge_cells(results, h, cells, claims)
@@ -357,13 +392,22 @@ claim_remarks <- function(results, claims, id) {
   }, "")
 }
 
+DISTURBED <- "disturbed" # metric: 1 where the kernel saw other work (steal, load) in its window
+
+#' "2 of 16 launches were disturbed (steal, load) and stay in"; NULL where none was.
+disturbed_text <- function(results, rows) {
+  marked <- metric_of(rows, results$metrics, DISTURBED)
+  hit <- sum(marked > 0, na.rm = TRUE)
+  if (hit > 0) paste0(count_text(hit), " of ", plural(nrow(rows), "launch", "launches"), " disturbed (steal, load), none left out")
+}
+
 #' One line of the ledger.
 claim_line <- function(results, claims, id) {
   h <- hypothesis_of(claims, id)
   tested <- test_hypothesis(results, h, claims)
   verdict <- tested$verdict
   arithmetic <- claim_arithmetic(claims, id)
-  note <- note_text(verdict$note, h$words, claim_remarks(results, claims, id))
+  note <- note_text(verdict$note, disturbed_text(results, tested$rows), h$words, claim_remarks(results, claims, id))
   word <- verdict$verdict
   if (length(arithmetic$broken) > 0) {
     note <- note_text(arithmetic$broken, paste0("ours: ", word, if (nzchar(note)) paste0(" (", note, ")")))

@@ -6,12 +6,22 @@ OPS_OFF <- 0.01    # by which operations done may be off those asked for
 STEAL_MOST <- 0.05 # share of the CPU time that the hypervisor took, above which a launch is noisy
 PUBLISHED_UNDER <- c("threads", "cycles", "sizes", "versions")
 
-# Keys of conditions.csv besides version.ALLOCATOR; those of CONDITION_NUMBERS hold a number from 1 on.
-CONDITION_NUMBERS <- c("threads", "cycles", "size_min", "size_max", "cpus", "connections")
+# Conditions of the applications that are parameters of their kernels: the parameter, and what is told where it differs. More
+# of those of MORE_IS_FINE are no other condition.
+PARAMETER_CONDITIONS <- c(connections = "connections", load_threads = "load threads", seconds = "s of load",
+                          in_flight = "requests in flight", file_bytes = "bytes of file")
+MORE_IS_FINE <- c("seconds", "file_bytes")
+
+# Keys of conditions.csv besides version.ALLOCATOR; those of CONDITION_NUMBERS hold a number from 1 on. cycles are those of
+# a thread or in total, by the reading; ops are operations (lines, requests) over all threads; ops_most are those of the
+# largest of several sizes of input.
+CONDITION_NUMBERS <- c("threads", "cycles", "ops", "ops_most", "size_min", "size_max", "cpus", names(PARAMETER_CONDITIONS))
 CONDITION_KEYS <- c(CONDITION_NUMBERS, "size_dist", "program")
 NOT_STATED <- "not stated" # the version of an allocator that a source names without one
 # The keys that a word of HYPOTHESIS_UNDER stands for; versions stands for version.ALLOCATOR.
-UNDER_KEYS <- list(threads = "threads", cycles = "cycles", sizes = c("size_min", "size_max", "size_dist"), cpus = "cpus")
+UNDER_KEYS <- c(list(threads = "threads", cycles = "cycles", sizes = c("size_min", "size_max", "size_dist"), cpus = "cpus",
+                     ops = "ops", ops_most = "ops_most"),
+                stats::setNames(as.list(names(PARAMETER_CONDITIONS)), names(PARAMETER_CONDITIONS)))
 
 #' Read and check paper/conditions.csv.
 #' @param sources of claims.csv
@@ -46,7 +56,7 @@ read_conditions <- function(file, sources, allocators) {
 under_keys <- function(h) {
   under <- words_of(h$under)
   c(unlist(UNDER_KEYS[intersect(under, names(UNDER_KEYS))], use.names = FALSE),
-    if ("versions" %in% under) paste0("version.", words_of(gsub("/", " ", h$allocators, fixed = TRUE))))
+    if ("versions" %in% under) paste0("version.", words_of(gsub("/", " ", published_name(h$allocators), fixed = TRUE))))
 }
 
 #' The published conditions of a source as a named list.
@@ -57,7 +67,7 @@ source_conditions <- function(claims, source) {
 
 #' What differs between measured rows and the published conditions.
 #' @param rows ok rows of the cell that is compared
-#' @param wanted named list: threads, cycles, size_min, size_max, cpus, program, version.*
+#' @param wanted named list by keys of conditions.csv
 #' @param reading "thread" (cycles per thread) or "total"
 #' @param under which of HYPOTHESIS_UNDER bind; more threads than CPUs, the simulated machine and another program always do
 #' @return character: one phrase a difference
@@ -86,6 +96,11 @@ differing_conditions <- function(rows, wanted, reading = "thread", under = PUBLI
     asked <- rows$ops_per_thread * rows$threads
     add(binds("cycles") && any(abs(rows$ops - asked) > OPS_OFF * asked), "another number of operations was done than asked for")
   }
+  add(binds("ops") && min(rows$ops) < (1 - OPS_OFF) * wanted_number("ops"),
+      paste("reduced:", count_text(min(rows$ops)), "operations"))
+  add(binds("ops_most") && max(rows$ops) < (1 - OPS_OFF) * wanted_number("ops_most"),
+      paste("reduced: up to", count_text(max(rows$ops)), "operations"))
+  for (name in intersect(names(PARAMETER_CONDITIONS), under)) out <- c(out, differing_parameter(rows, name, wanted_number(name)))
   other <- rows$size_min != wanted_number("size_min") | rows$size_max != wanted_number("size_max")
   add(binds("sizes") && any(other), "other sizes")
   spread <- setdiff(stats::na.omit(rows$size_dist), wanted$size_dist)
@@ -101,10 +116,19 @@ differing_conditions <- function(rows, wanted, reading = "thread", under = PUBLI
   out
 }
 
+#' "reduced: 50 connections instead of 500", of a parameter of an application's kernel.
+differing_parameter <- function(rows, name, wanted) {
+  have <- param_number(rows, name)
+  if (anyNA(have) || is.na(wanted)) return(paste("not known:", name))
+  if (all(have == wanted) || (name %in% MORE_IS_FINE && all(have >= wanted))) return(NULL)
+  paste0(if (any(have < wanted)) "reduced: ", and_list(number_text(sort(unique(have)))), " ", PARAMETER_CONDITIONS[[name]],
+         " instead of ", number_text(wanted))
+}
+
 #' "mimalloc 2.0.9 instead of 2.1.2" for each allocator of rows with another version than the published one.
 differing_versions <- function(rows, wanted) {
   unlist(lapply(sort(unique(rows$allocator)), function(allocator) {
-    version <- wanted[[paste0("version.", allocator)]]
+    version <- wanted[[paste0("version.", published_name(allocator))]]
     have <- unique(rows$allocator_version[rows$allocator == allocator])
     if (anyNA(have)) return(paste0(allocator, ": version not known"))
     if (version %in% NOT_STATED) {
@@ -126,7 +150,8 @@ short_version <- function(version) sub("[-+_ ].*$", "", version)
 
 #' Why a metric is empty on rows that are ok; NA where it is measured or there are no ok rows.
 #' @param values of the metric
-unmeasured_reason <- function(rows, column, values = rows[[column]]) {
+#' @param metrics of read_results, for what a kernel or a profiler says of a metric that it could not have
+unmeasured_reason <- function(rows, column, values = rows[[column]], metrics = NULL) {
   ok <- rows$status %in% "ok"
   if (!any(ok) || any(is.finite(values[ok]))) return(NA_character_)
   rows <- rows[ok, , drop = FALSE]
@@ -138,7 +163,8 @@ unmeasured_reason <- function(rows, column, values = rows[[column]]) {
     samples <- max(c(0, rows$lat_samples), na.rm = TRUE)
     return(paste0("too few latency samples a launch for this percentile (", count_text(samples), " at most)"))
   }
-  "empty in every row"
+  own <- metrics$reason[metrics$name %in% column & metrics$key %in% rows$key & !is.na(metrics$reason)]
+  if (length(own) > 0) shorten(own[1], 120) else "empty in every row"
 }
 
 # Metrics that only counters, of the hardware or of the simulated machine, can give.

@@ -9,18 +9,21 @@
 #   order        a - b, paired                    the interval lies on the side of `direction`
 #   equivalence  a / b, paired                    two one-sided tests place it within `margin` of 1
 #   bound        a, in the metric's unit          at least (`least`) or at most (`most`) the published value, give or take
-#                                                 `margin`
+#                                                 `margin`, in that unit
 #   count        a, a whole number                every launch has the published number
 #   linear       slope ratio between sizes        within `margin` of 1
-#   decision     gain by share over kernels       those of a share above the published one gain, the others do not
+#   decision     gain by share over kernels       those of a share above the published one gain, the others do not; times and
+#                                                 shares are of different launches
 #   arithmetic   left, relation, right            see arithmetic.R
 #
-# allocators   A/B for ratio, difference, order, equivalence and decision; else A, or several by blanks
+# allocators   A/B for ratio, difference, order, equivalence and decision; else A, or several by blanks. Where one has no
+#              launch that ended well, its stand-in is taken (STAND_INS), which is a condition that differs
 # kernel       a kernel of the suite, or one that it will have (PLANNED_KERNELS)
-# sweeps       folders or sweeps in order of preference; +NAME is looked at besides
+# sweeps       folders or sweeps in order of preference; +NAME is looked at besides. Other sweeps of the suite ask something
+#              else and are left alone; a sweep of the reader's own is looked at last
 # filter       conditions on rows by blanks: COLUMN=VALUE, COLUMN<=N, COLUMN>=N; param.NAME for a kernel's parameter
-# under        published conditions that bind: threads cycles sizes versions cpus; sensitivity: without live set, lifetimes
-#              and touching varied there is no full verdict
+# under        published conditions that bind: threads cycles sizes versions cpus, those of the applications (conditions.R);
+#              sensitivity: without live set, lifetimes and touching varied there is no full verdict
 # needs        what it takes where rows are missing and no sweep of this suite can make them
 # words        what else to say (arithmetic: with {left} and {right})
 
@@ -32,15 +35,31 @@ HYPOTHESIS_KINDS <- c(PAIRED_KINDS, "bound", "count", "linear", "arithmetic")
 HYPOTHESIS_DIRECTIONS <- list(ratio = c("up", "down"), difference = c("up", "down"), order = c("up", "down"),
                               bound = c("least", "most"))
 MARGIN_KINDS <- c("equivalence", "bound", "linear")
-HYPOTHESIS_UNDER <- c("threads", "cycles", "sizes", "versions", "cpus", "sensitivity")
+HYPOTHESIS_UNDER <- c("threads", "cycles", "sizes", "versions", "cpus", "ops", "ops_most", "connections", "load_threads",
+                      "seconds", "in_flight", "file_bytes", "sensitivity")
 # Application kernels to come, and what each runs.
 PLANNED_KERNELS <- c(ndjson = "NDJSON parsing", file_hash = "the hash of a large file", http_server = "an HTTP server",
                      item_store = "an item store")
-# What claims compare against and the registry does not have, with `needs` saying why.
-OTHER_ALLOCATORS <- "musl"
+PLANNED_SWEEPS <- c("ndjson", "ndjson-share", "ndjson-musl", "file_hash", "http_server", "http_server-musl", "item_store",
+                    "item_store-share")
+# What claims compare and the registry may not have: musl's own allocator, those linked into a program of musl, and a build.
+OTHER_ALLOCATORS <- c("musl", "musl-mimalloc", "musl-jemalloc", "mimalloc-secure")
 
-# Metrics: `from` is a column of the rows (as recorded or derived here) or a metric of the kernel in metrics.csv. Those of
-# kernels that are planned have their names from here.
+# Of an allocator in the form that a source used: the form that is more often there, and what differs then.
+STAND_INS <- utils::read.table(header = TRUE, sep = "|", strip.white = TRUE, text = "
+  allocator       | instead  | words
+  mimalloc-secure | mimalloc | mimalloc not built secure
+  musl-mimalloc   | mimalloc | preloaded into a program of glibc instead of linked statically with musl
+  musl-jemalloc   | jemalloc | preloaded into a program of glibc instead of linked statically with musl
+")
+
+#' What a source calls an allocator that has its own name here: "mimalloc" of "musl-mimalloc" and "mimalloc-secure".
+#' @param text names, or a pair A/B
+published_name <- function(text) gsub("-secure\\b", "", gsub("\\bmusl-", "", text))
+
+# Metrics: `from` is a column of the rows (as recorded or derived here) or a metric in metrics.csv: of the kernel, or of the
+# profiler, whose launches say nothing of time. A column or what is derived gives way to a metric of its name: that of an
+# application's server, where the row is of server and load together.
 CLAIM_METRICS <- utils::read.table(header = TRUE, sep = "|", strip.white = TRUE, comment.char = "", text = "
   metric                   | from    | scale | unit
   ops_per_s                | column  | 1e-6  | Mop/s
@@ -56,8 +75,8 @@ CLAIM_METRICS <- utils::read.table(header = TRUE, sep = "|", strip.white = TRUE,
   malloc_atomics           | kernel  | 1     | count
   free_atomics             | kernel  | 1     | count
   external_end_ratio       | kernel  | 100   | %
-  malloc_share             | kernel  | 100   | %
-  libc_share               | kernel  | 100   | %
+  malloc_share             | profile | 100   | %
+  libc_share               | profile | 100   | %
   binary_added_kb          | kernel  | 1     | kB
   request_mean_ms          | kernel  | 1     | ms
   request_stdev_ms         | kernel  | 1     | ms
@@ -75,12 +94,16 @@ DERIVED_METRICS <- list(
 
 #' Values of a metric for rows, unscaled; NA where it was not measured.
 metric_values <- function(results, rows, metric) {
+  own <- metric_of(rows, results$metrics, metric)
   from <- CLAIM_METRICS$from[CLAIM_METRICS$metric == metric]
-  if (from == "column") return(rows[[metric]])
-  if (from == "derived") return(DERIVED_METRICS[[metric]](rows))
-  own <- results$metrics[results$metrics$name %in% metric, , drop = FALSE]
-  suppressWarnings(as.numeric(own$value[match(rows$key, own$key)]))
+  if (!from %in% c("column", "derived")) return(own)
+  ifelse(is.na(own), if (from == "column") rows[[metric]] else DERIVED_METRICS[[metric]](rows), own)
 }
+
+is_share <- function(metric) CLAIM_METRICS$from[CLAIM_METRICS$metric == metric] == "profile"
+
+#' Of rows those that may tell of a metric: of a profiler's shares the launches under a profiler, of all else the others.
+rows_for_metric <- function(rows, metric) rows[rows$profiled == is_share(metric), , drop = FALSE]
 
 metric_scale <- function(metric) CLAIM_METRICS$scale[CLAIM_METRICS$metric == metric]
 metric_unit <- function(metric) CLAIM_METRICS$unit[CLAIM_METRICS$metric == metric]
@@ -114,8 +137,10 @@ read_hypotheses <- function(dir, claims, columns, allocators, kernels, sweeps) {
   lines <- read_data(file, HYPOTHESIS_COLUMNS)
   lines$margin <- vapply(seq_len(nrow(lines)), function(i) {
     margin <- suppressWarnings(as.numeric(lines$margin[i]))
-    if (!is.na(lines$margin[i]) && !isTRUE(margin >= 0 && margin <= 1)) {
-      usage_error(lines$where[i], ": margin: expected a number from 0 to 1, not '", lines$margin[i], "'")
+    most <- if (lines$kind[i] %in% "bound") Inf else 1 # a share of the value, but for a bound
+    if (!is.na(lines$margin[i]) && !isTRUE(margin >= 0 && margin <= most && is.finite(margin))) {
+      usage_error(lines$where[i], ": margin: expected a number from 0 ", if (is.finite(most)) "to 1" else "on", ", not '",
+                  lines$margin[i], "'")
     }
     margin
   }, 0)
@@ -192,8 +217,9 @@ published_middle <- function(claims, id, allocator) {
 
 #' The published ratio or difference of a hypothesis; of an equivalence the published ratio, where there is one.
 published_effect <- function(claims, h) {
-  pair <- strsplit(h$allocators, "/", fixed = TRUE)[[1]]
-  direct <- published_middle(claims, h$claim, h$allocators)
+  named <- published_name(h$allocators)
+  pair <- strsplit(named, "/", fixed = TRUE)[[1]]
+  direct <- published_middle(claims, h$claim, named)
   if (!is.na(direct)) return(direct)
   values <- vapply(pair, function(a) published_middle(claims, h$claim, a), 0)
   if (h$kind %in% c("difference", "order")) (values[[1]] - values[[2]]) / metric_scale(h$metric)

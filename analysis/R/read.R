@@ -183,8 +183,8 @@ choose_machine <- function(results, machine) {
 #' @param root folder with one sub-folder a sweep
 #' @param contract from read_contract
 #' @return list: runs (all rows that this machine ran; `folder` and `key` added; kernel parameters as one text
-#'   `params`; `confidence`, the level of their intervals), simulated (likewise, those of the simulated machine: counts of
-#'   another machine, and no times),
+#'   `params`; `confidence`, the level of their intervals; `profiled`: a profiler slowed the launch),
+#'   simulated (likewise, those of the simulated machine: counts of another machine, and no times),
 #'   metrics, matrix (with `key`), meta (by folder, of a merged folder by run), folders, root, contract
 #' @param machine as in choose_machine
 read_results <- function(root, contract, machine = Sys.getenv("AK_MACHINE")) {
@@ -199,6 +199,7 @@ read_results <- function(root, contract, machine = Sys.getenv("AK_MACHINE")) {
     runs$key <- launch_keys(folder, runs)
     metrics <- read_side(folder, "metrics.csv", contract, runs$key)
     runs$params <- row_params(metrics, runs$key)
+    runs$profiled <- runs$key %in% metrics$key[metrics$name %in% PROFILE_METRICS]
     runs$work <- by_run(folder, runs, planned_work)
     runs$confidence <- by_run(folder, runs, function(run, own) rep(run_confidence(meta[[basename(run)]]), nrow(own)))
     matrix <- read_side(folder, "matrix.csv", contract, runs$key)
@@ -248,8 +249,12 @@ empty_runs <- function(contract) {
   runs <- as.data.frame(stats::setNames(empty, columns$column))
   runs$folder <- runs$key <- runs$params <- runs$work <- character()
   runs$confidence <- numeric()
+  runs$profiled <- logical()
   runs
 }
+
+# What a launch under a profiler (`profile = yes` in a sweep) has in metrics.csv, with a reason where there is no value.
+PROFILE_METRICS <- c("malloc_share", "libc_share", "share_samples")
 
 #' Kernel parameters of each row as one text, "name=value name=value": part of a cell's identity.
 row_params <- function(metrics, keys) {

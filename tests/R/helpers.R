@@ -32,6 +32,53 @@ read_rows <- function(dir, rows, name = "s", ...) {
   read_results(dir, contract)
 }
 
+# ---- the ledger ----
+
+#' A suite's data in a fresh folder, with kernels of applications and, where given, other hypotheses.
+#' @param lines of hypotheses.csv
+#' @param only claims to keep
+#' @param change function(lines of conditions.csv) -> those that are written
+claims_in <- function(lines = readLines(file.path(suite, "paper", "hypotheses.csv")), only = "", change = identity,
+                      env = parent.frame()) {
+  dir <- local_folder(env)
+  for (sub in c("paper", "kernels/apps", "experiments", "allocators")) dir.create(file.path(dir, sub), recursive = TRUE)
+  copy <- function(...) file.copy(file.path(suite, ...), file.path(dir, dirname(file.path(...))))
+  copy("experiments", "schema.md")
+  file.create(file.path(dir, "experiments", list.files(file.path(suite, "experiments"), "[.]sweep$")))
+  copy("allocators", "registry.ini")
+  kernels <- c("churn", "anatomy", "fragment", "apps/ndjson", "apps/http_server", "apps/item_store", "apps/file_hash")
+  file.create(file.path(dir, "kernels", paste0(kernels, ".c")))
+  kept <- function(lines) c(lines[1], lines[-1][grepl(paste0("^(", only, ")"), lines[-1])])
+  writeLines(kept(lines), file.path(dir, "paper", "hypotheses.csv"))
+  for (name in c("claims.csv", "claim_values.csv")) {
+    writeLines(kept(readLines(file.path(suite, "paper", name))), file.path(dir, "paper", name))
+  }
+  conditions <- readLines(file.path(suite, "paper", "conditions.csv"))
+  sources <- if (nzchar(only)) "^(source|contention paper)," else ""
+  writeLines(change(conditions[grepl(sources, conditions)]), file.path(dir, "paper", "conditions.csv"))
+  read_claims(file.path(dir, "paper"))
+}
+
+#' Rows of two allocators: each repetition's value of column for A is that for B times ratio.
+pair_rows_of <- function(kernel, pair, column, base, ratio, reps = 8, spread = 0.001, threads = 1, cpus = 4, ...) {
+  rows <- list()
+  for (rep in seq_len(reps)) for (k in 1:2) {
+    row <- synthetic_common(run_columns(), "s", kernel, pair[k], threads, cpus, rep, ...)
+    row <- synthetic_timed(row, 50, 1e6)
+    value <- base * (if (k == 1) ratio * (1 + spread * (rep - (reps + 1) / 2)) else 1)
+    row[[column]] <- value
+    if (column == "ops_per_s") row$wall_ns <- round(as.numeric(row$ops) / value * 1e9)
+    rows <- c(rows, list(row))
+  }
+  rows
+}
+
+#' A metric of metrics.csv for each row, which gets an id.
+with_metric <- function(rows, name, values) {
+  for (i in seq_along(rows)) rows[[i]]$row_id <- sprintf("%016x", i)
+  list(rows = rows, metrics = sprintf("%s,%s,ratio,%s,", vapply(rows, `[[`, "", "row_id"), name, values))
+}
+
 #' The exit status and output of an analysis script.
 run_analysis <- function(script, ...) {
   said <- suppressWarnings(system2("Rscript", c(shQuote(file.path(suite, "analysis", script)), shQuote(c(...))),
