@@ -6,6 +6,7 @@
 #include "simulator.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,39 +91,70 @@ const char **launch_command(struct arena *a, const struct simulator *sim, const 
     return launch_request(a, sim, p, &request, &why) ? (const char **)(uintptr_t)request.argv : NULL;
 }
 
+/* What every launch of a run needs. */
+struct execution {
+    const struct paths *paths;
+    const struct simulator *sim;
+    const struct run_facts *facts;
+    const struct profiler *profiler;
+};
+
+/* The share of malloc and free in an ok row. False where it was stopped by the user, or with a fault. */
+static bool take_share(struct arena *a, const struct execution *x, const struct planned *p,
+                       const struct profile *profile, const char *why, struct result *r, struct fault *f)
+{
+    struct share_scope scope;
+    struct share share = {.malloc_share = NAN, .libc_share = NAN, .why = why, .libc_why = why};
+    result_share_scope(a, r, p, &scope);
+    if (!why && !profile_share(a, x->paths->launcher, x->profiler, profile, &scope, &share, f))
+        return false;
+    result_share(r, p, &share);
+    return child_interrupts < 2;
+}
+
 /* Launch one row. False where it was stopped by the user (no row), or with a fault. */
-static bool launch_once(struct arena *a, const struct paths *paths, const struct simulator *sim,
-                        const struct planned *p, struct result *r, struct fault *f)
+static bool launch_once(struct arena *a, const struct execution *x, const struct planned *p, bool profiled,
+                        struct result *r, struct fault *f)
 {
     struct child_request request;
     struct child_outcome outcome;
+    struct profile profile = {.fd = -1};
     const char *why;
-    if (!launch_request(a, sim, p, &request, &why)) {
+    if (!launch_request(a, x->sim, p, &request, &why)) {
         result_fail(a, r, STATUS_SKIPPED, "%s", why);
         return true;
     }
+    why = profiled ? x->profiler->why : NULL;
+    if (profiled && !why && !profile_begin(a, x->profiler, &request, &profile, &why))
+        profile.fd = -1;
     uint64_t before = 0, after = 0;
     bool counted = cgroup_oom_kills(&before);
-    if (!child_run(paths->launcher, &request, &outcome, f))
-        return false;
-    bool stopped = outcome.end == CHILD_STOPPED && child_interrupts >= 2;
-    counted = counted && cgroup_oom_kills(&after);
-    if (!stopped)
-        result_take(a, r, p, &outcome, counted && after > before ? after - before : 0);
-    child_outcome_free(&outcome);
-    return !stopped;
+    bool made = child_run(x->paths->launcher, &request, &outcome, f);
+    if (made) {
+        made = outcome.end != CHILD_STOPPED || child_interrupts < 2;
+        counted = counted && cgroup_oom_kills(&after);
+        if (made)
+            result_take(a, r, p, &outcome, counted && after > before ? after - before : 0);
+        if (made && profiled && r->status == STATUS_OK)
+            made = take_share(a, x, p, &profile, why, r, f);
+        if (made)
+            result_launched(r, p, &outcome);
+        child_outcome_free(&outcome);
+    }
+    profile_free(&profile);
+    return made;
 }
 
 /* A simulated row that could not keep its threads in order is tried again, and kept with a word where that does not
  * help. */
-static bool launch(struct arena *a, const struct paths *paths, const struct simulator *sim,
-                   const struct run_facts *facts, const struct planned *p, struct result *r, struct fault *f)
+static bool launch(struct arena *a, const struct execution *x, const struct planned *p, struct result *r,
+                   struct fault *f)
 {
     for (unsigned retries = 0;; retries++) {
         const char *started_at = time_stamp(a);
         result_free(r);
-        result_begin(a, facts, p, started_at, r);
-        if (!launch_once(a, paths, sim, p, r, f))
+        result_begin(a, x->facts, p, started_at, r);
+        if (!launch_once(a, x, p, p->block->profiled, r, f))
             return false;
         bool stirred = r->status == STATUS_OK && r->stirred > 0;
         if (p->block->machine)
@@ -132,12 +164,56 @@ static bool launch(struct arena *a, const struct paths *paths, const struct simu
     }
 }
 
+/* Launches that fill caches and bring the machine to its pace, and are forgotten, before the first of a cell that this start
+ * of ak makes. One that does not end well ends them: the row will say why. False as for launch_once. */
+static bool warm_up(const struct execution *x, const struct planned *p, struct fault *f)
+{
+    bool made = true, good = true;
+    for (uint64_t i = 0; made && good && i < p->block->warmups; i++) {
+        struct arena a = {0};
+        struct result r;
+        result_begin(&a, x->facts, p, "", &r);
+        made = launch_once(&a, x, p, false, &r, f) && !child_interrupts;
+        good = r.status == STATUS_OK;
+        result_free(&r);
+        arena_free(&a);
+    }
+    return made;
+}
+
+static size_t widest_block(const struct plan *plan)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < plan->blocks; i++)
+        widest = plan->block[i].members > widest ? plan->block[i].members : widest;
+    return widest;
+}
+
+/* perf is tried once, and only where a row needs it. */
+static bool find_profiler(struct arena *a, const struct paths *paths, const struct plan *plan,
+                          struct profiler *profiler, struct fault *f)
+{
+    for (size_t i = 0; i < plan->blocks; i++)
+        if (plan->block[i].profiled)
+            return profiler_find(a, paths->launcher, profiler, f);
+    return true;
+}
+
 bool execute_plan(const struct paths *paths, const struct simulator *sim, const struct plan *plan,
                   const struct run_facts *facts, struct results *results, struct cells *cells,
                   struct tally *tally, struct fault *f)
 {
+    struct arena memory = {0};
+    struct profiler profiler = {0};
     struct progress progress;
+    const struct execution x = {paths, sim, facts, &profiler};
+    const size_t widest = widest_block(plan);
+    bool *warm = arena_alloc(&memory, (plan->blocks * widest + 1) * sizeof *warm); /* by block and member */
     *tally = (struct tally){0};
+    if (!find_profiler(&memory, paths, plan, &profiler, f)) {
+        arena_free(&memory);
+        return false;
+    }
     progress_start(&progress, plan, results->done, results->done_count);
     for (size_t i = 0; i < plan->rows && f->code == AK_DONE; i++) {
         if (results->done[i])
@@ -172,8 +248,11 @@ bool execute_plan(const struct paths *paths, const struct simulator *sim, const 
                 "%s; stopped, so that no row is of another; put it back and go on with --resume, or begin "
                 "a new run",
                 changed);
-        else
-            made = launch(&arena, paths, sim, facts, p, &result, f);
+        else {
+            bool *is_warm = &warm[(size_t)(p->block - plan->block) * widest + p->member];
+            made = (*is_warm || warm_up(&x, p, f)) && launch(&arena, &x, p, &result, f);
+            *is_warm = true;
+        }
         if (made) {
             result_csv(&result, &line);
             if (results_append(results, result.side, &line, f)) {
@@ -192,5 +271,6 @@ bool execute_plan(const struct paths *paths, const struct simulator *sim, const 
             break;
     }
     progress_end(&progress);
+    arena_free(&memory);
     return f->code == AK_DONE;
 }

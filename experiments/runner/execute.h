@@ -11,6 +11,7 @@
 #include "plan.h"
 #include "result.h"
 #include "results.h"
+#include "share.h"
 #include "simulator.h"
 
 struct tally {

@@ -206,6 +206,7 @@ json_t *meta_make(struct arena *a, const struct paths *paths, const struct plan 
     json_object_set_new(meta, "preset", json_string(plan->sweep->preset));
     json_object_set_new(meta, "seed", json_integer((json_int_t)plan->seed));
     json_object_set_new(meta, "reps", json_integer((json_int_t)plan->reps));
+    json_object_set_new(meta, "warmup", json_integer((json_int_t)plan->warmups));
     json_object_set_new(meta, "planned_rows", json_integer((json_int_t)plan->rows));
     json_object_set_new(meta, "stopping", stopping_json(&plan->stopping));
     json_object_set_new(meta, "begun_at", json_string(now));
@@ -360,6 +361,7 @@ bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const
     if (!same_text(meta, "sweep", plan->sweep->name, f) ||
         !same_text(meta, "preset", plan->sweep->preset, f) || !same_number(meta, "seed", plan->seed, f) ||
         !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f) ||
+        !same_number(meta, "warmup", plan->warmups, f) ||
         !same_kernels(meta, plan, f) || !same_simulator(a, meta, plan, simulator, f))
         return false;
     json_t *stopping = stopping_json(&plan->stopping), *stopping_then = json_object_get(meta, "stopping");

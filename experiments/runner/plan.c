@@ -60,7 +60,7 @@ void block_arguments(struct arena *a, const struct block *b, struct words *argv)
 {
     static const char *const outside[] = {"machine", "sim_mode", "sim_quantum"};
     for (size_t i = 0; i < b->options; i++) {
-        bool is_outside = false;
+        bool is_outside = b->profiled && strcmp(b->option[i].key, "profile") == 0;
         for (size_t k = 0; k < sizeof outside / sizeof *outside && b->machine; k++)
             is_outside |= strcmp(outside[k], b->option[i].key) == 0;
         if (is_outside)
@@ -334,8 +334,7 @@ static bool mode_axis(struct expansion *x)
         bool weave = strcmp(modes.word[m], "weave") == 0;
         if (!quantum)
             words_add(x->arena, &both,
-                      arena_printf(x->arena, "%s %d", modes.word[m],
-                                   weave ? WEAVE_QUANTUM : TIMED_QUANTUM));
+                      arena_printf(x->arena, "%s %d", modes.word[m], weave ? WEAVE_QUANTUM : TIMED_QUANTUM));
         for (size_t q = 0; q < quanta.count; q++)
             words_add(x->arena, &both, arena_printf(x->arena, "%s %s", modes.word[m], quanta.word[q]));
     }
@@ -348,6 +347,18 @@ static bool is_simulated(struct expansion *x)
     return s && strcmp(s->value, "sim") == 0;
 }
 
+/* Only where it is asked for: a row without a profiler has no such option. */
+static bool profile_axis(struct expansion *x)
+{
+    const struct setting *s = sweep_get(x->sweep, x->kernel->name, "profile");
+    if (!s || strcmp(s->value, "yes") != 0 || kernel_param(x->kernel, "profile"))
+        return true;
+    if (is_simulated(x))
+        return setting_fault(x->fault, s,
+                             "profile = yes, but the simulated machine has no clock to take samples by");
+    return axis_of(x, sweep_key("profile"), NULL);
+}
+
 static bool gather_axes(struct expansion *x)
 {
     static const char *const plain[] = {"lat_ops", "lat_gap", "mem_steps", "mem_idle_ms", "settle_ms"};
@@ -357,7 +368,7 @@ static bool gather_axes(struct expansion *x)
         (k->sizes && !size_axis(x)) || !axis_of(x, sweep_key("placement"), "compact") ||
         !axis_of(x, sweep_key("numa"), "local") || !passes_axis(x) ||
         !axis_of(x, sweep_key("counters"), "auto") ||
-        (is_simulated(x) && (!machine_axis(x) || !mode_axis(x))))
+        (is_simulated(x) && (!machine_axis(x) || !mode_axis(x))) || !profile_axis(x))
         return false;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (!axis_of(x, sweep_key(plain[i]), NULL))
@@ -472,7 +483,8 @@ static void rough_cost(struct block *b, unsigned cpus)
 
 static bool add_block(struct expansion *x, const size_t *at)
 {
-    struct block b = {.kernel = x->kernel, .variant = "", .timeout_s = x->timeout_s};
+    struct block b = {
+        .kernel = x->kernel, .variant = "", .timeout_s = x->timeout_s, .warmups = x->plan->warmups};
     for (size_t i = 0; i < x->axes; i++) {
         const char *key = x->axis[i].key, *value = x->axis[i].values.word[at[i]],
                    *stable = x->axis[i].stable.word[at[i]];
@@ -497,6 +509,8 @@ static bool add_block(struct expansion *x, const size_t *at)
             value = stable = "fixed";
         } else if (strcmp(key, "variant") == 0) {
             b.variant = value;
+        } else if (strcmp(key, "profile") == 0 && !kernel_param(x->kernel, "profile")) {
+            b.profiled = true;
         } else if (strcmp(key, "threads") == 0) {
             text_uint(value, 0, &b.threads);
         }
@@ -662,7 +676,7 @@ bool plan_make(struct arena *a, const struct paths *paths, const struct sweep *s
     struct expansion x = {
         .arena = a, .paths = paths, .sweep = s, .registry = registry, .cpus = cpus, .plan = p, .fault = f};
     if (!scalar(&x, NULL, "seed", 1, &p->seed) || !scalar(&x, NULL, "reps", 1, &p->reps) ||
-        !plan_stopping(&x))
+        !scalar(&x, NULL, "warmup", 0, &p->warmups) || !plan_stopping(&x))
         return false;
     struct words names = sweep_kernels(a, s);
     for (size_t i = 0; i < names.count; i++) {
@@ -726,11 +740,16 @@ bool plan_options(struct arena *a, const char *text, struct option_pair **option
     return true;
 }
 
+double plan_row_ns(const struct planned *p)
+{
+    const struct block *b = p->block;
+    return b->member[p->member].skip ? 0 : b->cost_ns * (p->rep == 1 ? 1 + (double)b->warmups : 1);
+}
+
 double plan_estimate_s(const struct plan *p, size_t first)
 {
     double ns = 0;
     for (size_t i = first; i < p->rows; i++)
-        if (!p->row[i].block->member[p->row[i].member].skip)
-            ns += p->row[i].block->cost_ns;
+        ns += plan_row_ns(&p->row[i]);
     return ns / 1e9;
 }

@@ -39,6 +39,8 @@ struct block {
     struct option_pair *option;
     size_t options;
     uint64_t timeout_s;
+    uint64_t warmups; /* launches before the first of each allocator that are not kept */
+    bool profiled;    /* under perf, for the share of malloc and free */
     const struct simmachine *machine; /* that simulates it; NULL: this one runs it */
     uint64_t hash;                    /* of sweep, kernel and options */
     double cost_ns;                   /* rough, for estimates */
@@ -59,7 +61,7 @@ struct planned {
 
 struct plan {
     const struct sweep *sweep;
-    uint64_t seed, reps;
+    uint64_t seed, reps, warmups;
     struct stopping stopping; /* which of the repetitions a cell needs; all without a width */
     struct block *block;
     size_t blocks;
@@ -85,6 +87,8 @@ uint64_t plan_hash(const char *sweep, const char *kernel, const struct option_pa
 /* The id and the seed of a repetition under a plan's seed. */
 void plan_identify(uint64_t hash, const char *allocator, uint64_t rep, uint64_t plan_seed,
                    char row_id[ROW_ID_LENGTH + 1], uint64_t *seed);
+/* Rough time of a row, its warm-ups included, in nanoseconds. */
+double plan_row_ns(const struct planned *);
 /* The plan as CSV, the same bytes for the same plan. */
 void plan_csv(const struct plan *, struct buffer *);
 /* Rough time of the rows from `first` on, in seconds. */

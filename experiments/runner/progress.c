@@ -28,11 +28,6 @@ const char *duration_text(double seconds, char text[32])
     return text;
 }
 
-static double cost(const struct planned *p)
-{
-    return p->block->member[p->member].skip ? 0 : p->block->cost_ns;
-}
-
 void progress_start(struct progress *g, const struct plan *plan, const bool *done, size_t done_count)
 {
     *g = (struct progress){.plan = plan,
@@ -43,7 +38,7 @@ void progress_start(struct progress *g, const struct plan *plan, const bool *don
                            .done = done_count};
     for (size_t i = 0; i < plan->rows; i++)
         if (!done[i])
-            g->cost_all += cost(&plan->row[i]);
+            g->cost_all += plan_row_ns(&plan->row[i]);
 }
 
 static void name_row(const struct planned *p, char *text, size_t size)
@@ -88,7 +83,7 @@ void progress_done(struct progress *g, const struct planned *p, const struct res
 {
     char row[160];
     g->done++;
-    g->cost_done += cost(p);
+    g->cost_done += plan_row_ns(p);
     bool bad = r->status != STATUS_OK && r->status != STATUS_SKIPPED;
     if (g->terminal && !bad)
         return;
@@ -104,7 +99,7 @@ void progress_done(struct progress *g, const struct planned *p, const struct res
 void progress_spare(struct progress *g, const struct planned *p)
 {
     g->rows--;
-    g->cost_all -= cost(p);
+    g->cost_all -= plan_row_ns(p);
 }
 
 void progress_end(struct progress *g)

@@ -8,7 +8,8 @@
 #define COLOURS 8
 
 static const char *const keys[] = {"label",   "colour", "library", "version", "metadata", "required",
-                                   "kernels", "frees",  "env",     "what",    "get"};
+                                   "kernels", "frees",  "env",     "what",    "get",      "parts",
+                                   "compare"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
@@ -40,6 +41,7 @@ static struct allocator *add(struct arena *a, struct registry *r, const char *na
                               .get = "",
                               .colour = 1 + (r->count - 1) % COLOURS,
                               .frees = true,
+                              .compare = true,
                               .file = "",
                               .reason = "",
                               .preload = "",
@@ -127,11 +129,17 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
         return yes_or_no(path, e, &al->required, f);
     else if (strcmp(e->name, "frees") == 0)
         return yes_or_no(path, e, &al->frees, f);
+    else if (strcmp(e->name, "compare") == 0)
+        return yes_or_no(path, e, &al->compare, f);
     else if (strcmp(e->name, "kernels") == 0) {
         al->kernels = text_list(a, e->value);
         al->kernels_line = e->line;
         return !words_have(&al->kernels, "") ||
                fault_at(f, path, e->line, "empty item in '%s', expected names separated by commas", e->value);
+    } else if (strcmp(e->name, "parts") == 0) {
+        al->parts = text_list(a, e->value);
+        return !words_have(&al->parts, "") ||
+               fault_at(f, path, e->line, "empty item in '%s', expected sonames separated by commas", e->value);
     } else if (strcmp(e->name, "env") == 0) {
         al->env = text_list(a, e->value);
         for (size_t i = 0; i < al->env.count; i++)

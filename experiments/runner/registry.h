@@ -3,7 +3,8 @@
  *
  * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
  * library (soname, path, or empty for what programs are linked with), version (a --version-call),
- * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), env (a list of
+ * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), compare (yes or
+ * no), env (a list of
  * NAME=VALUE for its processes; $ORIGIN in it is the library's folder, as the loader has it), what (one line). The environment overrides a library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>; that counts as named by
  * the user: where it cannot be loaded, nothing is run. A path may hold commas only there.
  */
@@ -25,9 +26,11 @@ struct allocator {
     uint64_t colour;
     bool required;
     bool frees;
+    bool compare; /* `ak compare` takes it without being asked */
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
     struct words env; /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
+    struct words parts; /* sonames of further libraries that it consists of: CPU samples there are its own */
     const char *file; /* where it was declared; "" for name=library on the command line */
     unsigned line;
     const char *get; /* how to get the library where it is not here; "" where nothing is said */

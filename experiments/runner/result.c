@@ -356,12 +356,64 @@ static bool take_matrix(struct arena *a, struct result *r, const char *row_id, c
     return true;
 }
 
-/* What the launcher saw from outside: beside what the kernel says of itself. */
-static void add_launch_metrics(struct result *r, const char *row_id, const struct child_outcome *o)
+void result_launched(struct result *r, const struct planned *p, const struct child_outcome *o)
 {
     struct buffer *b = &r->side[SIDE_METRICS];
-    buffer_addf(b, "%s,launch_wall_ns,ns,%" PRIu64 ",\n", row_id, o->wall_ns);
-    buffer_addf(b, "%s," RESULT_LAST_METRIC ",bytes,%" PRIu64 ",\n", row_id, o->maxrss_bytes);
+    if (r->status != STATUS_OK)
+        return;
+    buffer_addf(b, "%s,launch_wall_ns,ns,%" PRIu64 ",\n", p->row_id, o->wall_ns);
+    buffer_addf(b, "%s," RESULT_LAST_METRIC ",bytes,%" PRIu64 ",\n", p->row_id, o->maxrss_bytes);
+}
+
+/* ---- profiled rows ---- */
+
+/* Where the throughput pass lies on the clock of perf's samples, and whose they are. */
+static void take_profile(struct arena *a, struct result *r, const json_t *profile)
+{
+    const json_t *pids = json_object_get(profile, "pids");
+    r->from_ns = (uint64_t)json_integer_value(json_object_get(profile, "from_ns"));
+    r->to_ns = (uint64_t)json_integer_value(json_object_get(profile, "to_ns"));
+    r->pids = json_array_size(pids);
+    r->pid = arena_alloc(a, (r->pids + 1) * sizeof *r->pid);
+    for (size_t i = 0; i < r->pids; i++)
+        r->pid[i] = (uint64_t)json_integer_value(json_array_get(pids, i));
+}
+
+void result_share_scope(struct arena *a, const struct result *r, const struct planned *p,
+                        struct share_scope *scope)
+{
+    const struct allocator *al = p->block->member[p->member].allocator;
+    *scope = (struct share_scope){.pid = r->pid,
+                                  .pids = r->pids,
+                                  .from_ns = r->from_ns,
+                                  .to_ns = r->to_ns,
+                                  .user_ns = strtod(get(r, "cpu_user_ns"), NULL),
+                                  .system_ns = strtod(get(r, "cpu_sys_ns"), NULL)};
+    if (*al->preload)
+        words_add(a, &scope->objects, al->real);
+    for (size_t i = 0; i < al->parts.count; i++)
+        words_add(a, &scope->objects, al->parts.word[i]);
+}
+
+static void add_share(struct buffer *b, const char *row_id, const char *name, double value, const char *why)
+{
+    buffer_addf(b, "%s,%s,0..1,", row_id, name);
+    if (!why)
+        buffer_addf(b, "%.6f", value);
+    buffer_add(b, ",", 1);
+    csv_field(b, why ? why : "");
+    csv_end_row(b);
+}
+
+void result_share(struct result *r, const struct planned *p, const struct share *s)
+{
+    struct buffer *b = &r->side[SIDE_METRICS];
+    const char *hidden =
+        s->user_only ? "perf_event_paranoid keeps samples of the kernel from this user" : NULL;
+    add_share(b, p->row_id, "malloc_share", s->malloc_share, s->why ? s->why : hidden);
+    add_share(b, p->row_id, "libc_share", s->libc_share, s->libc_why ? s->libc_why : hidden);
+    buffer_addf(b, "%s,share_samples,count,%" PRIu64 ",\n", p->row_id, s->samples);
+    buffer_addf(b, "%s,share_rate,1/s,%d,\n", p->row_id, SHARE_RATE);
 }
 
 /* ---- simulated rows ---- */
@@ -410,8 +462,8 @@ static bool has_pass(const struct planned *p, const char *pass)
     return !*passes || strstr(passes, pass);
 }
 
-static void take_ok(struct arena *a, struct result *r, const struct planned *p, const struct child_outcome *o,
-                    const json_t *json, const json_t *row)
+static void take_ok(struct arena *a, struct result *r, const struct planned *p, const json_t *json,
+                    const json_t *row)
 {
     if (!take_row(a, r, p, row) || !served_as_expected(a, r, row, p->block->member[p->member].allocator))
         return;
@@ -429,7 +481,7 @@ static void take_ok(struct arena *a, struct result *r, const struct planned *p, 
         add_machine_metrics(a, r, p);
         drop_untrusted(r, p);
     }
-    add_launch_metrics(r, p->row_id, o);
+    take_profile(a, r, json_object_get(json, "profile"));
     r->status = STATUS_OK;
     r->detail = "";
 }
@@ -454,11 +506,12 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
     } else if (json_integer_value(json_object_get(json, "schema")) != 1) {
         result_fail(a, r, STATUS_ERROR, "the result's schema is not 1");
     } else if (o->code == 0 && status == STATUS_OK) {
-        take_ok(a, r, p, o, json, row);
+        take_ok(a, r, p, json, row);
     } else if (o->code == 3 && status == STATUS_SKIPPED) {
         result_fail(a, r, status, "%s", said && *said ? text_clean(a, said) : last);
     } else if (o->code == 1 &&
-               (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED || status == STATUS_OOM)) {
+               (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED || status == STATUS_OOM ||
+                status == STATUS_CRASH)) {
         static const char *const served[] = {"allocator_path", "allocator_build_id"};
         for (size_t i = 0; i < 2; i++) {
             const char *text = json_string_value(json_object_get(row, served[i]));

@@ -10,6 +10,7 @@
 #include "child.h"
 #include "columns.h"
 #include "plan.h"
+#include "share.h"
 
 /* The metric that the runner adds to an ok row after all others. */
 #define RESULT_LAST_METRIC "launch_maxrss_bytes"
@@ -22,6 +23,8 @@ struct result {
     enum status status;
     const char *detail;
     struct buffer side[SIDES]; /* complete CSV lines */
+    uint64_t *pid, from_ns, to_ns; /* of an ok row: the processes under test, and when its throughput pass was */
+    size_t pids;
     double stirred; /* of an ok row that was simulated: times that its threads' order could not be kept */
 };
 
@@ -41,6 +44,11 @@ void result_fail(struct arena *, struct result *, enum status, const char *forma
  * meanwhile. */
 void result_take(struct arena *, struct result *, const struct planned *, const struct child_outcome *,
                  uint64_t oom_events);
+/* Which samples of an ok row count, and what they came to. Before result_launched. */
+void result_share_scope(struct arena *, const struct result *, const struct planned *, struct share_scope *);
+void result_share(struct result *, const struct planned *, const struct share *);
+/* What the launcher saw of an ok row from outside: after all else. */
+void result_launched(struct result *, const struct planned *, const struct child_outcome *);
 /* What the runner knows of a simulated row, tried again `retries` times: after result_take. */
 void result_simulated(struct arena *, struct result *, unsigned retries);
 /* The line of runs.csv. */

@@ -243,16 +243,24 @@ static bool parent_of(const struct reader *r, uint64_t pid, uint64_t *parent)
     return false;
 }
 
+static bool is_asked_for(const struct share_scope *s, uint64_t pid)
+{
+    for (size_t i = 0; i < s->pids; i++)
+        if (s->pid[i] == pid)
+            return true;
+    return s->pids == 0;
+}
+
 static bool counts(struct reader *r, uint64_t pid)
 {
     const struct share_scope *s = r->scope;
-    if (s->pid == 0 || pid == s->pid || !s->children)
-        return s->pid == 0 || pid == s->pid;
+    if (!s->children)
+        return is_asked_for(s, pid);
     if (pid != r->asked) {
         r->asked = pid;
-        for (int i = 0; i < FAMILY_MAX && pid != s->pid && parent_of(r, pid, &pid); i++)
+        for (int i = 0; i < FAMILY_MAX && !is_asked_for(s, pid) && parent_of(r, pid, &pid); i++)
             ;
-        r->answer = pid == s->pid;
+        r->answer = is_asked_for(s, pid);
     }
     return r->answer;
 }

@@ -37,19 +37,20 @@ struct profile {
 
 /* Which samples count. */
 struct share_scope {
-    struct words objects; /* files of the allocator: paths, or sonames; none: the C library's malloc alone */
-    uint64_t pid;         /* 0: every process */
-    bool children;        /* of that pid count too */
+    struct words objects;    /* files of the allocator: paths, or sonames; none: the C library's malloc alone */
+    const uint64_t *pid;     /* of the processes that count */
+    size_t pids;             /* 0: every process counts */
+    bool children;           /* of those count too */
     uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both included; to_ns 0: no end */
-    double user_ns,
-        system_ns; /* CPU times of these processes in that time, 0 where not known: they say how much the
-                                * samples of the kernel would be where they are kept from this user */
+    /* CPU times of these processes meanwhile, user_ns 0 where not known: where samples of the kernel are kept from this
+     * user, they say what those would come to */
+    double user_ns, system_ns;
 };
 
 struct share {
     uint64_t samples, in_malloc, in_libc, in_kernel; /* counts, of those that count */
-    double malloc_share,
-        libc_share; /* of all CPU time, 0 to 1; libc_share: of libc.so alone. NAN where there is a reason */
+    /* of all CPU time, from 0 to 1, libc_share of libc.so alone; NAN where there is a reason */
+    double malloc_share, libc_share;
     const char *why, *libc_why; /* why there is none; NULL: there is */
     bool user_only;             /* of user time: the kernel's is not known */
 };

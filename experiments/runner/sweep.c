@@ -22,6 +22,8 @@ static const struct sweep_key runner_keys[] = {
     {"reps", KEY_NUMBER, false, 0, 1, 100000, NULL},
     {"ci_width", KEY_SHARE, false, 0, 0, 0, NULL},
     {"max_reps", KEY_NUMBER, false, 0, 1, 100000, NULL},
+    {"warmup", KEY_NUMBER, false, 0, 0, 1000, NULL},
+    {"profile", KEY_WORD, false, 0, 0, 0, "yes|no"},
     {"seed", KEY_NUMBER, false, 0, 0, INT64_MAX, NULL},
     {"timeout", KEY_NUMBER, false, 0, 1, 604800, NULL},
     {"ops", KEY_NUMBER, true, 1000, 1, OPS_MAX, NULL},
@@ -454,7 +456,7 @@ static bool takes_sizes(const struct check *c, const struct setting *s)
 /* Keys that no kernel has by itself. */
 static bool is_of_all(const char *key)
 {
-    static const char *const keys[] = {"kernel", "what", "reps", "seed", "ci_width", "max_reps"};
+    static const char *const keys[] = {"kernel", "what", "reps", "seed", "ci_width", "max_reps", "warmup"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0)
             return true;

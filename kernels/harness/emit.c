@@ -9,6 +9,7 @@
 #include "emit.h"
 #include "launch.h"
 #include "options.h"
+#include "profile.h"
 #include "simclock.h"
 
 #define SAMPLES_BEYOND 100u /* no quantile without so many samples beyond it */
@@ -540,9 +541,9 @@ static json_t *result_make(const struct identity *id, const char *status, const 
     put_text("status_detail", detail);
     if (ok)
         put_measured();
-    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "row", row, "metrics", metric_list, "hist",
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", 1, "row", row, "metrics", metric_list, "hist",
                      ok ? hist_json() : json_array(), "timeline", ok ? timeline_json() : json_array(), "matrix",
-                     ok ? matrix_json() : json_array());
+                     ok ? matrix_json() : json_array(), "profile", ok ? profile_json() : json_null());
 }
 
 void emit_json(const struct identity *id, const char *status, const char *detail)

@@ -172,7 +172,8 @@ static void scope_is_kept(void **state)
 {
     (void)state;
     struct reading r = {0};
-    struct share_scope scope = {.pid = 7, .from_ns = 2000000000, .to_ns = 3000000000};
+    const uint64_t pid[] = {4, 7};
+    struct share_scope scope = {.pid = pid, .pids = 2, .from_ns = 2000000000, .to_ns = 3000000000};
     words_add(&r.arena, &scope.objects, MI);
     add_mapping(&r, 7, 0x7f0000000000, 0, MI);
     add_birth(&r, 8, 7);
@@ -190,7 +191,7 @@ static void scope_is_kept(void **state)
     scope.children = true;
     read_text(&r, &all_seen, &scope);
     assert_int_equal(r.share.samples, 3 * TIMES);
-    scope.pid = 0;
+    scope.pids = 0;
     read_text(&r, &all_seen, &scope);
     assert_int_equal(r.share.samples, 4 * TIMES);
     end(&r);
@@ -307,13 +308,14 @@ static void a_circle_of_parents_ends(void **state)
 {
     (void)state;
     struct reading r = {0};
-    struct share_scope scope = {.pid = 5, .children = true};
+    uint64_t pid = 5;
+    struct share_scope scope = {.pid = &pid, .pids = 1, .children = true};
     add_birth(&r, 7, 8);
     add_birth(&r, 8, 7);
     add_sample(&r, TIMES, 7, 2, 0x10, "/lib/libc.so.6");
     read_text(&r, &all_seen, &scope);
     assert_int_equal(r.share.samples, 0);
-    scope.pid = 7;
+    pid = 7;
     read_text(&r, &all_seen, &scope);
     assert_int_equal(r.share.samples, TIMES);
     end(&r);
