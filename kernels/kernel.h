@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define CACHE_LINE  64
 #define CACHE_SECTOR 128 /* what adjacent-line prefetchers move; false sharing shows at this grain too */
@@ -89,6 +90,8 @@ struct kernel {
     bool     once;              /* only the throughput pass makes sense (c2c, chase) */
     bool     app;           /* a program's whole work, whose libraries call the allocator by themselves: only the throughput
                              * pass, no stub, and rss_peak_bytes is the largest resident size at any moment */
+    bool     subject;       /* an app of one thread whose setup starts the program under test and names it by ak_subject: memory,
+                             * times, faults and the allocator in the row are that program's; not pinned by default */
     bool     watched;           /* marks its calls: the simulated machine takes down what they execute (simulator/protocol.h) */
     bool     makes_threads;     /* run calls ak_thread: CPU times are then the process's; only sim counts events */
     enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
@@ -144,6 +147,16 @@ int ak_no_memory(size_t size);
 /* For setup: this machine lacks what the kernel needs (a program, a library, room on the disk); printf-style, one line
  * that says what to do. The launch ends with status skipped and exit code 3. Returns 1. */
 int ak_lacks(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* For kernels with `subject`, in setup, before the program under test is started: the variables that it takes
+ * (service_request.env), by which the allocator under test serves it, one that is linked with another too, and by which it
+ * tells so. NULL after the launch failed. */
+const char *const *ak_subject_env(void);
+/* In setup, once it is up: this process is under test. Again for each process that it forked. The look after setup is the
+ * baseline of the row then, and rss_end_bytes is taken after verify, so that teardown may stop it. Returns 0, or 1 after the
+ * launch failed: another allocator serves it (status wrong_allocator), or it does not say. */
+int ak_subject(pid_t);
+/* As ak_fail, for a program under test that ended by itself: ends in status crash. */
+int ak_crashed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A row of metrics.csv. `reason` explains an absent value (then `value` is ignored); else NULL. */
 void ak_metric(const char *name, const char *unit, double value, const char *reason);
 /* A look of this launch, as in timeline.csv; 0 is the baseline. For `report`. False after the last. */
@@ -152,7 +165,7 @@ struct look {
     bool     memory_pass;             /* after a step of the memory pass */
 };
 bool ak_look(unsigned index, struct look *);
-/* Resident bytes now, less those given back lazily (MADV_FREE), or 0 with *why where they cannot be read. For `report`. */
+/* Resident bytes now, of the program under test where that is another, less those given back lazily (MADV_FREE), or 0 with *why where they cannot be read. For `report`. */
 uint64_t ak_resident(const char **why);
 /* A little activity: 2000 blocks of 64 B and 64 KiB in turn, each freed at once. Allocators without a thread of their
  * own give memory back only when they are called. */

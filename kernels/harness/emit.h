@@ -14,7 +14,7 @@ struct identity {
 
 void identity_find(struct identity *id, const char *expect, const char *version_call);
 
-/* Print the result on stdout. `status` is ok, verify_failed, oom or wrong_allocator; anything but ok carries no
+/* Print the result on stdout. `status` is ok, verify_failed, oom, crash, skipped or wrong_allocator; anything but ok carries no
  * measured number. */
 void emit_json(const struct identity *id, const char *status, const char *detail);
 void emit_text(const struct identity *id, const char *status, const char *detail);

@@ -17,6 +17,7 @@
 #include "options.h"
 #include "simclock.h"
 #include "sizes.h"
+#include "subject.h"
 
 #define STACK_BYTES      (256u << 10)
 #define STACK_PREFAULT   (64u << 10)
@@ -114,39 +115,47 @@ void ak_stir(struct ctx *c)
         c->free(c->malloc(i % 2 ? STIR_SMALL : STIR_LARGE));
 }
 
-/* The first failure is the one that is told. True if this is it. */
-static bool fail_keep(const char *format, va_list arguments)
+/* The first failure is the one that is told. */
+static int fail_keep(const char *status, const char *format, va_list arguments)
 {
     bool first = false;
     if (!atomic_compare_exchange_strong(&failed, &first, true))
-        return false;
+        return 1;
+    launch.status = status;
     vsnprintf(launch.failure, sizeof launch.failure, format, arguments);
-    return true;
+    return 1;
+}
+
+#define FAIL_KEEP(status, format)        \
+    va_list arguments;                   \
+    va_start(arguments, format);         \
+    fail_keep(status, format, arguments); \
+    va_end(arguments);                   \
+    return 1
+
+int launch_fail(const char *status, const char *format, ...)
+{
+    FAIL_KEEP(status, format);
 }
 
 int ak_fail(const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    fail_keep(format, arguments);
-    va_end(arguments);
-    return 1;
+    FAIL_KEEP("verify_failed", format);
+}
+
+int ak_crashed(const char *format, ...)
+{
+    FAIL_KEEP("crash", format);
 }
 
 int ak_lacks(const char *format, ...)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    if (fail_keep(format, arguments))
-        atomic_store(&launch.lacks, true);
-    va_end(arguments);
-    return 1;
+    FAIL_KEEP("skipped", format);
 }
 
 int ak_no_memory(size_t size)
 {
-    atomic_store(&launch.no_memory, true);
-    return ak_fail("malloc(%zu) returned NULL", size);
+    return launch_fail("oom", "malloc(%zu) returned NULL", size);
 }
 
 static pthread_mutex_t metric_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -235,6 +244,13 @@ static void run_checked(struct ctx *c, uint64_t iters)
 
 static struct thread_account account(void)
 {
+    if (kernel.subject) {
+        bool known;
+        struct thread_account a = subject_account(&known);
+        if (!known)
+            ak_crashed("the program under test is gone");
+        return a;
+    }
     return kernel.makes_threads ? account_of_process() : account_now();
 }
 
@@ -525,6 +541,12 @@ static const struct sample *look_and_keep(void)
     return &launch.timeline[launch.samples++];
 }
 
+static void end_keep(struct sample end)
+{
+    launch.end = launch.timeline[launch.samples++] = end;
+    launch.high_water = resident_high_water();
+}
+
 static void peaks_find(void)
 {
     for (unsigned i = 0; i < launch.samples; i++) {
@@ -634,6 +656,14 @@ int launch_check(char *why, size_t why_size)
         snprintf(why, why_size, "--no-alloc: the libraries of this kernel call the allocator, no stub can stand for it");
         return EXIT_USAGE;
     }
+    if (kernel.subject && launch.simulated) {
+        snprintf(why, why_size, "--counters sim: the program under test runs outside the simulated machine");
+        return EXIT_USAGE;
+    }
+    if (kernel.subject && param_int("threads") > 1) {
+        snprintf(why, why_size, "--threads: one thread starts the program under test and its load");
+        return EXIT_USAGE;
+    }
     int rc = sizes_fill(size_table, param_word("size_dist"), param_int("size_min"), param_int("size_max"),
                         param_int("seed"), why, why_size);
     if (rc != 0)
@@ -655,6 +685,7 @@ int launch_check(char *why, size_t why_size)
 
 int launch_run(const struct provenance *served_by, char *why, size_t why_size)
 {
+    subject_expect(served_by);
     passes = param_word("passes");
     launch.ran_throughput = pass_wanted("throughput");
     launch.ran_batch = pass_wanted("batch");
@@ -682,7 +713,9 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     resident_now(); /* faults in what a look needs, before the baseline */
     launch.baseline = look();
     launch.timeline[launch.samples++] = launch.baseline;
-    look(); /* setup done */
+    struct sample up = look(); /* setup done */
+    if (kernel.subject)
+        launch.baseline = launch.timeline[0] = up;
     launch.pass_before = look_and_keep(); /* warm-up */
     struct machine_account before = machine_account_now();
     launch.pass_after = look_and_keep(); /* throughput */
@@ -699,15 +732,18 @@ int launch_run(const struct provenance *served_by, char *why, size_t why_size)
     if (!launch.no_alloc && !atomic_load(&failed))
         blocks_check();
     launch.metadata = launch.no_alloc ? -1 : provenance_metadata(served_by, param_word("metadata_call"));
+    if (kernel.subject) /* teardown stops it */
+        end_keep(sample_now());
     barrier_wait(&gate);
-    look_and_keep();
-    launch.end = look();
-    launch.timeline[launch.samples++] = launch.end;
+    struct sample freed = look(), settled = look();
+    if (!kernel.subject) {
+        launch.timeline[launch.samples++] = freed;
+        end_keep(settled);
+    }
     for (unsigned t = 0; t < launch.threads; t++)
         pthread_join(launch.worker[t].thread, NULL);
     if (simclock.there)
         simclock_read();
-    launch.high_water = resident_high_water();
     totals_add();
     peaks_find();
     if (kernel.report != NULL && !atomic_load(&failed))

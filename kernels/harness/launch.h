@@ -53,8 +53,7 @@ struct launch {
     struct worker *worker;
     uint64_t size_min, size_max; /* as asked for, or a size file's smallest and largest drawn */
     char     failure[512];       /* "" where everything verified */
-    atomic_bool no_memory;       /* it was a malloc that returned NULL */
-    atomic_bool lacks;           /* it was the machine that lacks something */
+    const char *status;          /* what it makes of the row */
     bool     ran_throughput, ran_batch, ran_latency, ran_memory;
     uint64_t wall_ticks, ops_done;
     struct thread_account used;  /* sum over workers, or of the process */
@@ -77,6 +76,8 @@ uint64_t launch_grain(void);
 /* Do sizes and parameters go together, whatever the machine? Fills the table of sizes. 0, or an exit code with `why`,
  * which names options as --name. */
 int launch_check(char *why, size_t why_size);
+/* Keep the first failure of the launch, with the status of its row. Returns 1. */
+int launch_fail(const char *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Run all passes that --passes names, with the provenance of what serves. 0, or an exit code with `why` where
  * launch_check refuses or threads cannot be had. A failed verification is no error here: it stands in launch.failure. */
 int launch_run(const struct provenance *served_by, char *why, size_t why_size);

@@ -13,6 +13,7 @@
 #include "launch.h"
 #include "options.h"
 #include "simclock.h"
+#include "subject.h"
 
 static void result_print(const struct identity *id, const char *status, const char *detail)
 {
@@ -42,10 +43,15 @@ static int threads_check(uint64_t threads, char *why, size_t why_size)
     return threads_own() ? EXIT_ENVIRONMENT : EXIT_USAGE;
 }
 
-/* Events are counted on the threads of the launch; the simulated machine counts those that these make, too. */
-static bool counters_miss_threads(void)
+/* Events are counted on the threads of the launch; the simulated machine counts those that these make, too. Whose events are
+ * not counted, or NULL. */
+static const char *counters_miss(void)
 {
-    return kernel.makes_threads && strcmp(param_word("counters"), "sim") != 0;
+    if (kernel.subject)
+        return "events of the program under test are not counted: it is another process";
+    return kernel.makes_threads && strcmp(param_word("counters"), "sim") != 0
+               ? "events of the threads that this kernel makes are not counted"
+               : NULL;
 }
 
 /* 0, or an exit code with `why`. */
@@ -53,10 +59,10 @@ static int counters_check(char *why, size_t why_size)
 {
     const char *name = param_word("counters");
 
-    if (!counters_miss_threads() || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
+    if (counters_miss() == NULL || strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
         return 0;
-    snprintf(why, why_size,
-             "--counters %s: events of the threads that this kernel makes are not counted; use auto, none or sim", name);
+    snprintf(why, why_size, "--counters %s: %s; use auto%s", name, counters_miss(),
+             kernel.subject ? " or none" : ", none or sim");
     return EXIT_USAGE;
 }
 
@@ -104,9 +110,9 @@ static int launch_plan(char *why, size_t why_size)
 /* 0 or an exit code. */
 static int counters_plan(char why[COUNTER_REASON_MAX])
 {
-    if (!counters_miss_threads())
+    if (counters_miss() == NULL)
         return -counters_choose(param_word("counters"), launch.threads, why);
-    counters_none("events of the threads that this kernel makes are not counted");
+    counters_none(counters_miss());
     return counters_check(why, COUNTER_REASON_MAX);
 }
 
@@ -186,13 +192,11 @@ static int kernel_main(int argc, char **argv)
     if ((rc = launch_run(&id.provenance, why, sizeof why)) != 0)
         return refuse(why, rc);
 
-    if (launch.lacks) {
-        result_print(&id, "skipped", launch.failure);
-        return EXIT_ENVIRONMENT;
-    }
-    bool failed = launch.failure[0] != '\0';
-    result_print(&id, !failed ? "ok" : launch.no_memory ? "oom" : "verify_failed", launch.failure);
-    return failed ? EXIT_MEASURED_FAILURE : EXIT_DONE;
+    if (subject_provenance() != NULL)
+        id.provenance = *subject_provenance();
+    const char *status = launch.status != NULL ? launch.status : "ok";
+    result_print(&id, status, launch.failure);
+    return strcmp(status, "ok") == 0 ? EXIT_DONE : strcmp(status, "skipped") == 0 ? EXIT_ENVIRONMENT : EXIT_MEASURED_FAILURE;
 }
 
 int main(int argc, char **argv)

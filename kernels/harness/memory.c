@@ -12,6 +12,7 @@
 #include "launch.h"
 #include "memory.h"
 #include "options.h"
+#include "subject.h"
 
 static char reason[128];
 
@@ -69,29 +70,49 @@ static int64_t kilobytes_of(const char *text, const char *key)
     return -1;
 }
 
-struct resident resident_now(void)
+/* A file of /proc/PID, or of this process where it is 0. */
+static long proc_of(pid_t pid, const char *name, char *buffer, size_t size)
+{
+    char path[64];
+    if (pid == 0)
+        snprintf(path, sizeof path, "/proc/self/%s", name);
+    else
+        snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    return proc_read(path, buffer, size);
+}
+
+static bool resident_add(struct resident *sum, pid_t pid)
 {
     static char text[4096];
+    if (proc_of(pid, "smaps_rollup", text, sizeof text) <= 0) {
+        snprintf(reason, sizeof reason, "smaps_rollup: %s", errno ? strerror(errno) : "empty");
+        return false;
+    }
+    int64_t rss = kilobytes_of(text, "Rss:"), lazy = kilobytes_of(text, "LazyFree:"),
+            huge = kilobytes_of(text, "AnonHugePages:");
+    if (rss <= 0) {
+        snprintf(reason, sizeof reason, "smaps_rollup has no Rss line");
+        return false;
+    }
+    sum->rss += (uint64_t)rss;
+    sum->lazy_free += lazy > 0 ? (uint64_t)lazy : 0;
+    sum->huge += huge > 0 ? (uint64_t)huge : 0;
+    return true;
+}
+
+struct resident resident_now(void)
+{
     struct resident now = { 0 };
 
     if (launch.simulated) {
         snprintf(reason, sizeof reason, "what is resident is the simulator with the process in it");
         return now;
     }
-    if (proc_read("/proc/self/smaps_rollup", text, sizeof text) <= 0) {
-        snprintf(reason, sizeof reason, "/proc/self/smaps_rollup: %s", errno ? strerror(errno) : "empty");
-        return now;
-    }
-    int64_t rss = kilobytes_of(text, "Rss:"), lazy = kilobytes_of(text, "LazyFree:"),
-            huge = kilobytes_of(text, "AnonHugePages:");
-    if (rss <= 0) {
-        snprintf(reason, sizeof reason, "/proc/self/smaps_rollup has no Rss line");
-        return now;
-    }
-    now.known = true;
-    now.rss = (uint64_t)rss;
-    now.lazy_free = lazy > 0 ? (uint64_t)lazy : 0;
-    now.huge = huge > 0 ? (uint64_t)huge : 0;
+    unsigned count;
+    const pid_t *pids = subject_pids(&count);
+    now.known = count > 0 || resident_add(&now, 0);
+    for (unsigned i = 0; i < count; i++)
+        now.known = resident_add(&now, pids[i]) && now.known;
     return now;
 }
 
@@ -103,10 +124,16 @@ const char *resident_reason(void)
 uint64_t resident_high_water(void)
 {
     static char text[4096];
-    if (proc_read("/proc/self/status", text, sizeof text) <= 0)
-        return 0;
-    int64_t peak = kilobytes_of(text, "VmHWM:");
-    return peak > 0 ? (uint64_t)peak : 0;
+    uint64_t sum = 0;
+    unsigned count;
+    const pid_t *pids = subject_pids(&count);
+    for (unsigned i = 0; i < (count > 0 ? count : 1); i++) {
+        int64_t peak = proc_of(count > 0 ? pids[i] : 0, "status", text, sizeof text) > 0 ? kilobytes_of(text, "VmHWM:") : -1;
+        if (peak <= 0)
+            return 0;
+        sum += (uint64_t)peak;
+    }
+    return sum;
 }
 
 #define NODES_MAX 1024

@@ -14,11 +14,12 @@ struct resident {
     uint64_t huge;       /* AnonHugePages */
 };
 
-/* Read /proc/self/smaps_rollup into a static buffer: no allocation. */
+/* Read smaps_rollup of this process into a static buffer, without allocating, or of those under test (subject.h), added up:
+ * pages that two of them share count twice. */
 struct resident resident_now(void);
 /* Why resident_now does not know; "" if it does. */
 const char *resident_reason(void);
-/* VmHWM of /proc/self/status: the largest resident size at any moment; 0 where unknown. */
+/* VmHWM of the same: the largest resident size at any moment; 0 where unknown. */
 uint64_t resident_high_water(void);
 
 /* Set the policy of `--numa` for the pages that the process touches from here on: local, interleave or bind:N.

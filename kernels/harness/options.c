@@ -169,7 +169,8 @@ static int value_add(const struct param *p, bool is_common, const char *fallback
 static const char *kernel_default(const char *name)
 {
     return strcmp(name, "size_min") == 0 ? kernel.default_size_min
-         : strcmp(name, "size_max") == 0 ? kernel.default_size_max : NULL;
+         : strcmp(name, "size_max") == 0 ? kernel.default_size_max
+         : strcmp(name, "placement") == 0 && kernel.subject ? "none" : NULL;
 }
 
 static int unknown_option(const char *name)

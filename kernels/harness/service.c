@@ -87,12 +87,21 @@ static bool variable_passes(const char *variable, bool under_test)
     return false;
 }
 
+static bool variable_given(const struct service_request *r, const char *variable)
+{
+    size_t name = strcspn(variable, "=") + 1;
+    for (const char *const *e = r->env; e != NULL && *e != NULL; e++)
+        if (strncmp(*e, variable, name) == 0)
+            return true;
+    return false;
+}
+
 static void environment_make(const struct service_request *r, const char *env[ENV_MAX])
 {
     size_t n = 0;
     env[n++] = "LANG=C";
     for (char **e = environ; *e != NULL && n < ENV_MAX / 2; e++)
-        if (variable_passes(*e, r->under_test))
+        if (variable_passes(*e, r->under_test) && !variable_given(r, *e))
             env[n++] = *e;
     for (const char *const *e = r->env; e != NULL && *e != NULL && n < ENV_MAX - 1; e++)
         env[n++] = *e;

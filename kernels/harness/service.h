@@ -24,7 +24,7 @@ struct service {
 
 struct service_request {
     const char *const *argv;  /* NULL-terminated; argv[0] is a path, or a name that is looked up in PATH */
-    const char *const *env;   /* NAME=VALUE beside PATH, HOME, LANG=C and TMPDIR; NULL: no more */
+    const char *const *env;   /* NAME=VALUE in place of this process's, beside PATH, HOME, LANG=C and TMPDIR; NULL: no more */
     const char *directory;    /* where it starts; NULL: here */
     const char *out, *err;    /* files for its output; NULL: /dev/null */
     bool  under_test;         /* this process's LD_PRELOAD is its own, and what tunes allocators: the allocator under test serves it */
