@@ -304,6 +304,14 @@ bench-sim: all ## what a simulated run costs beside cachegrind's, the table in d
 	@BUILD=$(B) experiments/bench/simulator.sh
 peers: all ## download newer allocators as rivals (Debian's later releases; nothing is installed)
 	@BUILD=$(B) experiments/peers.sh
+.PHONY: musl musl-allocators mimalloc-secure
+include experiments/musl/musl.mk
+musl: musl-allocators ## every kernel as a static program of musl, with each allocator linked in (MUSL_ALLOCATORS="name=path.a")
+	@$(MAKE) --no-print-directory musl-kernels
+musl-allocators: ## build from Debian's sources what `make musl` links, and mimalloc in secure mode
+	@BUILD=$(B) experiments/musl.sh
+mimalloc-secure: ## build mimalloc in secure mode alone, from Debian's source package
+	@BUILD=$(B) experiments/musl.sh secure
 $(if $(filter bench-tlfl,$(MAKECMDGOALS)),$(if $(filter-out short full,$(BENCH)),$(error BENCH='$(BENCH)': expected short or full)))
 bench-tlfl: all ## tlfl beside its rivals, the table in docs/tlfl.md (BENCH=short, 12 minutes, or BENCH=full, an hour)
 	@BUILD=$(B) experiments/bench/run.sh $(call quote,--$(BENCH)) --doc docs/tlfl.md

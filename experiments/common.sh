@@ -39,7 +39,8 @@ lacks() {
   for tool; do
     has "$tool" && continue
     case $tool in
-      qemu-* | cpio | musl-gcc | *-linux-gnu*-gcc) lacking="no $tool: make deps-long installs it" ;;
+      musl-gcc | dpkg-source) lacking="no $tool: make deps-apps installs it" ;;
+      qemu-* | cpio | *-linux-gnu*-gcc) lacking="no $tool: make deps-long installs it" ;;
       */*) lacking="no $tool: make builds it" ;;
       apt-get | dpkg-deb) lacking="no $tool: this needs a Debian system" ;;
       *) lacking="no $tool: make deps installs it" ;;

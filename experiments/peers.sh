@@ -17,7 +17,8 @@ me=peers
 # shellcheck source=common.sh
 . "$root/experiments/common.sh"
 work=$build/peers
-keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# shellcheck source=apt.sh
+. "$root/experiments/apt.sh"
 
 # entry of the registry, release, package, library
 PEERS='
@@ -27,77 +28,6 @@ jemalloc-trixie   trixie  libjemalloc2             libjemalloc.so.2
 tbbmalloc-trixie  trixie  libtbbmalloc2            libtbbmalloc_proxy.so.2
 tcmalloc-trixie   trixie  libtcmalloc-minimal4t64  libtcmalloc_minimal.so.4
 '
-
-exec 3>&2 # for what is said while a command's output goes to the log
-child='' # what runs in the background, with the processes that it started: a group of its own
-folder='' # that is being made
-
-# run COMMAND...: wait for it so that a signal is heard at once
-run() {
-  setsid "$@" < /dev/null 3>&- &
-  child=$!
-  wait $child
-  code=$?
-  child=
-  return $code
-}
-
-# stopped NUMBER: by that signal
-stopped() {
-  trap '' HUP INT TERM
-  if [ -n "$child" ]; then
-    # Just started it may not have its group yet.
-    kill -s TERM -- "-$child" 2> /dev/null || kill -s TERM "$child" 2> /dev/null
-    wait "$child" 2> /dev/null
-  fi
-  [ -z "$folder" ] || rm -rf "$folder"
-  say "stopped" 2>&3
-  exit $((128 + $1))
-}
-trap 'stopped 1' HUP
-trap 'stopped 2' INT
-trap 'stopped 15' TERM
-
-# The last thing that apt complained about, on one line.
-last_error() { sed -n -e 's/^[EW]: //p' "$work/log" | tail -n 1; }
-
-# The mirror that this release comes from.
-mirror_find() {
-  [ -z "${PEERS_MIRROR:-}" ] || { printf '%s' "$PEERS_MIRROR" && return; }
-  # shellcheck disable=SC2016 # apt's own variables
-  apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' 2> /dev/null |
-    awk -v release="$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" '$1 == release { print $2; exit }'
-}
-
-apt() { run env LC_ALL=C apt-get -c "$work/apt.conf" -q "$@" > "$work/log" 2>&1; }
-
-configure() {
-  mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/packages" "$build/lib" || exit 3
-  : > "$work/state/status"
-  case $mirror in
-    file:*) options=trusted=yes ;;
-    *) options=signed-by=$keyring ;;
-  esac
-  for release in $(printf '%s' "$PEERS" | awk 'NF { print $2 }' | sort -u); do
-    echo "deb [$options] $mirror $release main"
-  done > "$work/sources.list"
-  # What the machine's own configuration runs after an update is about the machine's own lists.
-  cat > "$work/apt.conf" << CONF
-Dir::Etc::sourcelist "$work/sources.list";
-Dir::Etc::sourceparts "-";
-Dir::Etc::preferences "-";
-Dir::Etc::preferencesparts "-";
-Dir::State "$work/state";
-Dir::State::status "$work/state/status";
-Dir::Cache "$work/cache";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Retries "2";
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-CONF
-}
 
 # unpack RELEASE PACKAGE LIBRARY: download and unpack into $folder; sets `version` and `library`, or `why` it is not there.
 unpack() {
@@ -129,11 +59,12 @@ peer() {
 [ $# -eq 0 ] || die 2 "'$1': expected no arguments"
 need apt-get dpkg-deb jq
 [ -x "$build/bin/ak" ] || die 3 "$build/bin/ak is not there: run make"
-mirror=$(mirror_find)
+mirror=$(mirror_find "${PEERS_MIRROR:-}")
 [ -n "$mirror" ] || die 3 "apt has no source of this release: name a mirror of Debian by PEERS_MIRROR"
-configure
-apt update || die 3 "no lists of packages to be had: $(last_error)"
-grep -q '^Err\|^E: ' "$work/log" && die 3 "no lists of packages to be had: $(last_error)"
+mkdir -p "$build/lib" || exit 3
+printf '%s' "$PEERS" | awk -v options="$(mirror_options "$mirror")" -v mirror="$mirror" \
+  'NF && !seen[$2]++ { print "deb [" options "] " mirror " " $2 " main" }' | apt_configure
+apt_update
 
 while read -r entry release package library; do
   [ -n "$entry" ] || continue

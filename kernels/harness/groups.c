@@ -476,7 +476,7 @@ static int list_files(const char *dir, char names[FILES_MAX][NAME_MAX + 1], char
     /* getdents64 instead of opendir, which would take its buffer from the allocator under test. */
     int n = 0;
     _Alignas(struct dirent64) char buffer[8192];
-    for (ssize_t got; (got = getdents64(fd, buffer, sizeof buffer)) > 0;)
+    for (ssize_t got; (got = getdents64(fd, (void *)buffer, sizeof buffer)) > 0;)
         for (ssize_t i = 0; i < got;) {
             struct dirent64 *d = (struct dirent64 *)(void *)(buffer + i);
             i += d->d_reclen;

@@ -26,6 +26,11 @@
 #else
 #define HEIR_STACK_BYTES STACK_BYTES
 #endif
+#if defined __GLIBC__ /* a thread's CPUs are among its attributes; else it pins itself once it runs */
+#define BORN_PINNED 1
+#else
+#define BORN_PINNED 0
+#endif
 #define SPINS            20000u  /* about 0.5 ms before a waiter sleeps */
 #define YIELDS           8u      /* before a waiter without a CPU of its own naps */
 #define DEFAULT_GRAIN    64u
@@ -428,7 +433,7 @@ int ak_thread(struct ctx *c, int (*body)(struct ctx *, uint64_t), uint64_t n)
 }
 
 /* The simulated machine reads where the thread wants to be, and the call itself may fail: the host has fewer CPUs. */
-static void pin_simulated(int cpu)
+static void pin_self(int cpu)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -443,8 +448,8 @@ static void *worker_main(void *argument)
     struct worker *w = argument;
     struct ctx *c = &w->ctx;
 
-    if (launch.simulated)
-        pin_simulated(w->cpu);
+    if (launch.simulated || !BORN_PINNED)
+        pin_self(w->cpu);
     /* Mapped and first touched here, on the worker's own CPU, so that it lies on the worker's node. */
     stack_prefault();
     w->hists = ak_map(HIST_CALLS * sizeof *w->hists);
@@ -638,7 +643,9 @@ static int threads_start(char *why, size_t why_size)
         CPU_ZERO(&set);
         if (w->cpu >= 0 && w->cpu < CPU_SETSIZE && !launch.simulated) {
             CPU_SET(w->cpu, &set);
+#if BORN_PINNED
             pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+#endif
         }
         int rc = pthread_create(&w->thread, &attributes, worker_main, w);
         if (rc != 0) {

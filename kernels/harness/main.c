@@ -11,6 +11,7 @@
 #include "counters.h"
 #include "emit.h"
 #include "launch.h"
+#include "linked.h"
 #include "options.h"
 #include "simclock.h"
 #include "subject.h"
@@ -110,6 +111,14 @@ static int launch_plan(char *why, size_t why_size)
 /* 0 or an exit code. */
 static int counters_plan(char why[COUNTER_REASON_MAX])
 {
+    if (linked_statically()) {
+        const char *name = param_word("counters");
+        counters_none("a static program can load no counters");
+        if (strcmp(name, "auto") == 0 || strcmp(name, "none") == 0)
+            return 0;
+        snprintf(why, COUNTER_REASON_MAX, "--counters %s: a static program can load no counters; use auto or none", name);
+        return EXIT_ENVIRONMENT;
+    }
     if (counters_miss() == NULL)
         return -counters_choose(param_word("counters"), launch.threads, why);
     counters_none(counters_miss());
