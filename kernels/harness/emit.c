@@ -185,8 +185,9 @@ static void put_throughput(void)
         put_int("run_delay_ns", launch.used.run_delay_ns);
         put_int("blocked_ns", launch.blocked_ns);
     } else {
-        put_absent("run_delay_ns", "ns", kernel.makes_threads ? "not kept for the threads that this kernel makes"
-                                                              : "/proc/thread-self/schedstat cannot be read (CONFIG_SCHED_INFO)");
+        put_absent("run_delay_ns", "ns", kernel.subject         ? "not kept for another process"
+                                         : kernel.makes_threads ? "not kept for the threads that this kernel makes"
+                                                                : "/proc/thread-self/schedstat cannot be read (CONFIG_SCHED_INFO)");
         put_absent("blocked_ns", "ns", "needs run_delay_ns");
     }
     if (launch.machine.known && launch.machine.total > 0)
@@ -214,7 +215,7 @@ static void put_locks(void)
     char few[96];
     snprintf(few, sizeof few, "%llu takes were clocked, %d needed", (unsigned long long)clocked, LOCK_CLOCKED_LEAST);
 
-    if (served.locks == NULL || launch.no_alloc)
+    if (served.locks == NULL || launch.no_alloc || kernel.subject)
         return;
     const char *why = launch.simulated ? OF_THE_HOST
                       : stands         ? "the clock that the allocator reads stands still"
@@ -451,7 +452,8 @@ static void put_memory(void)
     bool stub = launch.no_alloc && !kernel.no_alloc;
     if (stub || (kernel.live_slots == NULL && !kernel.no_alloc)) {
         const char *why = stub ? "a stub served: its blocks overlap"
-                               : "this kernel keeps its blocks outside the live set that the harness walks";
+                           : kernel.subject ? "the program under test does not tell what it asked for"
+                                            : "this kernel keeps its blocks outside the live set that the harness walks";
         put_absent("live_peak_bytes", "bytes", why);
         put_absent("usable_peak_bytes", "bytes", why);
         put_absent("rss_overhead_bytes", "bytes", why);
