@@ -62,7 +62,7 @@ SIM_PLUGIN  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(B)/lib/simul
 RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 WITNESS     := $(B)/lib/libak-witness.so
-PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch
+PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch $(if $(filter item_store,$(APPS_BUILT)),$(B)/bin/ak-item-load)
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%) $(APPS_BUILT:%=$(B)/kernels/%) $(APPS_LACK:%=$(B)/kernels/%.lacks)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
 TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) \
@@ -128,6 +128,13 @@ $(B)/bin/ak-launch: $(B)/obj/experiments/launcher/launch.o
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -o $@
+
+# What sends requests to the kernel item_store: no kernel, and not under test.
+$(B)/bin/ak-item-load: $(call obj,$(sort $(wildcard kernels/apps/item_store/load/*.c)) kernels/apps/item_store/items.c \
+                         kernels/harness/histogram.c)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $^ -lpq -ljansson -lm $(LDFLAGS) -o $@
 
 # tlfl and its variants: the same sources, one set of flags each (allocators/tlfl/variants.mk).
 # Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own. Never unloaded: a thread that
