@@ -93,7 +93,8 @@ struct kernel {
     bool     subject;       /* an app of one thread whose setup starts the program under test and names it by ak_subject: memory,
                              * times, faults and the allocator in the row are that program's; not pinned by default */
     bool     watched;           /* marks its calls: the simulated machine takes down what they execute (simulator/protocol.h) */
-    bool     makes_threads;     /* run calls ak_thread: CPU times are then the process's; only sim counts events */
+    bool     makes_threads;     /* run calls ak_thread, or it is an app whose libraries make threads, and not pinned by default: CPU
+                             * times are then the process's; only sim counts events */
     enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
     uint64_t default_ops;       /* --ops where not given; 0: 1,000,000 */
     const char *default_size_min, *default_size_max; /* as text, with suffixes; NULL: 16, 65536 */

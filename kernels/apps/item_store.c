@@ -16,7 +16,6 @@
  * the items that were sent, no more and no fewer, attribute by attribute.
  */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,12 +63,20 @@ static const struct param params[] = {
     { 0 },
 };
 
+/* Of the one thread. */
+static uint64_t items_asked(void)
+{
+    return param_int("ops_total") ? param_int("ops_total") : param_int("ops");
+}
+
 static const char *refuse(void)
 {
     if (param_int("threads") != 1)
         return "--threads: takes one, which waits; the server's are --server_threads";
-    if (param_int("ops") < param_int("windows"))
-        return "--windows: more than --ops, each needs one at least";
+    if (strcmp(param_word("placement"), "none") != 0)
+        return "--placement: none alone; the server's threads and the programs beside it run on every CPU";
+    if (items_asked() < param_int("windows"))
+        return "--windows: more than --ops; each takes one item at least";
     return NULL;
 }
 
@@ -176,24 +183,15 @@ static int order(struct state *s, enum load_what what, uint64_t first, uint64_t 
 
 /* ---- the kernel ---- */
 
-/* The server's threads and the programs beside it may run on every CPU that the process has, where one worker has one. */
-static void unpin(void)
-{
-    cpu_set_t all;
-    if (sched_getaffinity(getpid(), sizeof all, &all) == 0) /* of the main thread, which is never pinned */
-        sched_setaffinity(0, sizeof all, &all);
-}
-
 static int setup(struct ctx *c)
 {
     struct state *s = c->priv;
     unsigned connections = (unsigned)param_int("db_connections");
-    uint64_t items = param_int("ops") + param_int("warm_items");
+    uint64_t items = items_asked() + param_int("warm_items");
     char why[SERVICE_WHY];
 
     s->control = -1;
     s->windows = (unsigned)param_int("windows");
-    unpin();
     if (database_start(&s->database, connections, strcmp(param_word("fsync"), "on") == 0, items * BYTES_AN_ITEM, why) != 0)
         return ak_lacks("%s", why);
     if (store_open(s->database.folder, connections, why) != 0)

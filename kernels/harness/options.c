@@ -170,7 +170,7 @@ static const char *kernel_default(const char *name)
 {
     return strcmp(name, "size_min") == 0 ? kernel.default_size_min
          : strcmp(name, "size_max") == 0 ? kernel.default_size_max
-         : strcmp(name, "placement") == 0 && kernel.subject ? "none" : NULL;
+         : strcmp(name, "placement") == 0 && (kernel.subject || (kernel.app && kernel.makes_threads)) ? "none" : NULL;
 }
 
 static int unknown_option(const char *name)
