@@ -16,10 +16,10 @@ SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-om
 # -fno-builtin: gcc may otherwise delete or merge malloc/free pairs, the very thing under test.
 CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) $(SAN) -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc \
               -fno-builtin-realloc -MMD -MP -D_GNU_SOURCE -Ikernels -Ikernels/harness -Ikernels/counters \
-              -Iexperiments/runner $(CFLAGS)
+              -Iexperiments/runner -Iexperiments/trace $(CFLAGS)
 
 # ---- what there is ---------------------------------------------------------------------------
-HARNESS_SRC := $(sort $(wildcard kernels/harness/*.c))
+HARNESS_SRC := $(sort $(wildcard kernels/harness/*.c experiments/trace/*.c))
 SIM_SRC     := $(sort $(wildcard kernels/simulator/*.c))
 KERNELS     := $(basename $(notdir $(sort $(wildcard kernels/*.c))))
 APPS        := $(basename $(notdir $(sort $(wildcard kernels/apps/*.c))))
@@ -62,6 +62,7 @@ SIM_PLUGIN  := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),$(B)/lib/simul
 RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 WITNESS     := $(B)/lib/libak-witness.so
+RECORDER    := $(B)/lib/libak-record.so
 PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch $(if $(filter item_store,$(APPS_BUILT)),$(B)/bin/ak-item-load)
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%) $(APPS_BUILT:%=$(B)/kernels/%) $(APPS_LACK:%=$(B)/kernels/%.lacks)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
@@ -72,7 +73,7 @@ TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conf
 
 # ---- build -----------------------------------------------------------------------------------
 .PHONY: all
-all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so $(WITNESS) $(SIM_PLUGIN) ## build everything
+all: $(PROGRAMS) $(KERNEL_BINS) $(BACKEND_SO) $(TLFL_LIBS) $(B)/lib/libbump.so $(WITNESS) $(RECORDER) $(SIM_PLUGIN) ## build everything
 
 # Changed flags rebuild: every object depends on a file that holds the command line it was made with.
 FLAGS_STAMP := $(B)/obj/flags
@@ -160,6 +161,14 @@ $(WITNESS): experiments/witness/witness.c experiments/witness/witness.h $(FLAGS_
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE $(CFLAGS) -fPIC -shared -fvisibility=hidden $< -ldl $(LDFLAGS) -o $@
+
+# What writes down a program's allocation events for `ak record`. Initialised first, so that nothing of the program comes before.
+RECORDER_SRC := $(sort $(wildcard experiments/recorder/*.c))
+$(RECORDER): $(RECORDER_SRC) $(wildcard experiments/recorder/*.h) experiments/trace/event.h $(FLAGS_STAMP)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE -Iexperiments/trace $(CFLAGS) -fno-builtin -fPIC -shared \
+	  -fvisibility=hidden -Wl,-z,nodelete,-z,initfirst $(RECORDER_SRC) -ldl -lpthread $(LDFLAGS) -o $@
 
 # The simulated machine, a plugin of QEMU. Never instrumented by SANITIZE: QEMU is not.
 $(B)/lib/simulator.so: $(SIM_SRC) $(wildcard kernels/simulator/*.h) kernels/harness/histogram.h $(FLAGS_STAMP)
@@ -360,7 +369,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	  $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets) \
 	  $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines)
 	install -m 755 $(PROGRAMS) $(call quote,$(ROOT)/bin/)
-	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(WITNESS) $(call quote,$(ROOT)/lib/)
+	install -m 755 $(TLFL_LIBS) $(B)/lib/libbump.so $(WITNESS) $(RECORDER) $(call quote,$(ROOT)/lib/)
 	install -m 755 $(filter-out %.lacks,$(KERNEL_BINS)) $(call quote,$(ROOT)/lib/alloc-kernels/kernels/)
 	install -m 755 $(BACKEND_SO) $(call quote,$(ROOT)/lib/alloc-kernels/counters/)
 	$(if $(SIM_PLUGIN),install -m 755 $(SIM_PLUGIN) $(call quote,$(ROOT)/lib/alloc-kernels/))

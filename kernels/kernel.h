@@ -85,9 +85,10 @@ struct kernel {
     const struct param *params; /* ends with a NULL name; NULL: none */
     const char *op;             /* what one op is, if not "one malloc/free cycle" */
     unsigned min_threads;       /* 0 reads as 1 */
-    bool     own_threads;       /* threads defaults to one per allowed CPU (c2c) */
+    bool     own_threads;       /* threads defaults to one per allowed CPU (c2c), or is thread_count's (replay) */
     bool     no_alloc;          /* never calls the allocator under test (null, c2c, chase) */
     bool     once;              /* only the throughput pass makes sense (c2c, chase) */
+    bool     whole;             /* it plays something from its beginning (replay): no warm-up and no batches */
     bool     app;           /* a program's whole work, whose libraries call the allocator by themselves: only the throughput
                              * pass, no stub, and rss_peak_bytes is the largest resident size at any moment */
     bool     subject;       /* an app of one thread whose setup starts the program under test and names it by ak_subject: memory,
@@ -100,6 +101,8 @@ struct kernel {
     const char *default_size_min, *default_size_max; /* as text, with suffixes; NULL: 16, 65536 */
     size_t   priv_bytes;
     size_t (*shared_bytes)(void);                      /* after parameters and threads are known; optional */
+    unsigned (*thread_count)(void);                    /* with own_threads: how many, whose work differs; after refuse;
+                                                        * 0 after ak_lacks; optional */
     uint64_t (*live_slots)(void);                      /* slots of each thread's live set; optional */
     uint64_t (*size_least)(void);                      /* smallest size it can take; optional */
     const char *(*refuse)(void);                       /* why its parameters, each named as --name, do not go together, or NULL:

@@ -141,7 +141,10 @@ static void put_plan(const struct identity *id)
         put_int("size_max", (int64_t)(from_file ? launch.size_max : param_int("size_max")));
         put_text("size_dist", param_word("size_dist"));
     }
-    put_int("ops_per_thread", (int64_t)launch.ops);
+    if (kernel.thread_count != NULL)
+        put_absent("ops_per_thread", "count", "the threads do not all do the same number");
+    else
+        put_int("ops_per_thread", (int64_t)launch.ops);
     put_int("seed", (int64_t)param_int("seed"));
     put_int("env_bytes", (int64_t)id->env_bytes);
     put_text("machine_id", id->machine_id);

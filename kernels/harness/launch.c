@@ -226,6 +226,8 @@ static bool pass_wanted(const char *pass)
 {
     if ((kernel.once || kernel.app) && strcmp(pass, "throughput") != 0)
         return false;
+    if (kernel.whole && strcmp(pass, "batch") == 0)
+        return false;
     if (launch.simulated && strcmp(pass, "throughput") != 0 && !(simclock.there && strcmp(pass, "latency") == 0))
         return false;
     return strstr(passes, pass) != NULL;
@@ -467,7 +469,7 @@ static void *worker_main(void *argument)
     if (kernel.setup != NULL && !atomic_load(&failed) && kernel.setup(c) != 0)
         ak_fail("%s: setup failed on thread %u", kernel.name, c->thread);
     park(); /* a failure on one thread must be seen by all before a kernel's own barriers */
-    if (!kernel.once && !kernel.app)
+    if (!kernel.once && !kernel.app && !kernel.whole)
         run_checked(c, launch.ops / 4 < WARM_UP_OPS_MAX ? launch.ops / 4 : WARM_UP_OPS_MAX);
     park();
     if (launch.ran_throughput && launch.simulated)

@@ -86,11 +86,28 @@ static int options_check(char *why, size_t why_size)
     return rc != 0 ? rc : launch_check(why, why_size);
 }
 
+/* Of a kernel that tells how many threads it takes. 0, or an exit code with `why`; launch.status where it lacks what it
+ * would tell it by. */
+static int threads_ask(char *why, size_t why_size)
+{
+    const char *refusal = kernel.refuse ? kernel.refuse() : NULL;
+
+    if (refusal != NULL) {
+        snprintf(why, why_size, "%s", refusal);
+        return EXIT_USAGE;
+    }
+    option_threads_set(kernel.thread_count());
+    return 0;
+}
+
 /* Threads and ops of the plan. 0 or an exit code. */
 static int launch_plan(char *why, size_t why_size)
 {
-    bool own = threads_own();
+    bool counted = kernel.thread_count != NULL, own = threads_own() && !counted;
+    int asked = counted ? threads_ask(why, why_size) : 0;
 
+    if (asked != 0 || launch.status != NULL)
+        return asked;
     launch.threads = (unsigned)param_int("threads");
     launch.placement = placement_plan(param_word("placement"), own ? 0 : launch.threads, why, why_size);
     if (launch.placement == NULL)
@@ -187,6 +204,10 @@ static int kernel_main(int argc, char **argv)
         return refuse(why, rc);
     if ((rc = launch_plan(why, sizeof why)) != 0)
         return refuse(why, rc);
+    if (launch.status != NULL) {
+        result_print(&id, launch.status, launch.failure);
+        return EXIT_ENVIRONMENT;
+    }
     if (launch.no_alloc) {
         served.malloc = stub_malloc;
         served.free = stub_free;
