@@ -20,6 +20,7 @@
 
 static const struct provenance *expected;
 static struct provenance said;
+static bool asked;
 static char log_path[160];
 static pid_t pids[PIDS_MAX];
 static unsigned pid_count;
@@ -31,7 +32,7 @@ void subject_expect(const struct provenance *p)
 
 const struct provenance *subject_provenance(void)
 {
-    return said.path[0] != '\0' ? &said : NULL;
+    return asked ? &said : NULL;
 }
 
 const pid_t *subject_pids(unsigned *count)
@@ -149,10 +150,13 @@ int ak_subject(pid_t pid)
         return ak_fail("more than %d processes under test", PIDS_MAX);
     /* A fork without exec has its parent's libraries, and no line of its own. */
     if (!child_of_subject(pid)) {
-        if (!witness_read(pid, &disagreeing))
+        asked = true;
+        if (!witness_read(pid, &disagreeing)) {
+            said = (struct provenance){ 0 };
             return launch_fail("wrong_allocator",
                                "process %d does not say what serves it: a static or set-uid program, or another "
                                "environment", (int)pid);
+        }
         if (!same_file(said.path, expected->path) || strcmp(said.build_id, expected->build_id) != 0)
             return launch_fail("wrong_allocator", "process %d is served by %.200s, expected %.200s", (int)pid, said.path,
                                expected->path);
