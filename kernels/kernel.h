@@ -93,6 +93,7 @@ struct kernel {
                              * pass, no stub, and rss_peak_bytes is the largest resident size at any moment */
     bool     subject;       /* an app of one thread whose setup starts the program under test and names it by ak_subject: memory,
                              * times, faults and the allocator in the row are that program's; not pinned by default */
+    bool     timed;             /* it works for a time, as a parameter says, and does as many ops as it can: --ops means nothing */
     bool     watched;           /* marks its calls: the simulated machine takes down what they execute (simulator/protocol.h) */
     bool     makes_threads;     /* run calls ak_thread, or it is an app whose libraries make threads, and not pinned by default: CPU
                              * times are then the process's; only sim counts events */

@@ -27,6 +27,18 @@ const char *meta_text(const json_t *meta, const char *key)
     return text ? text : "";
 }
 
+bool meta_kernel_is(const json_t *meta, const char *kernel, const char *flag)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(meta, "kernels"), i, entry)
+    {
+        if (strcmp(meta_text(entry, "name"), kernel) == 0)
+            return json_is_true(json_object_get(entry, flag));
+    }
+    return false;
+}
+
 static json_t *text_or_null(const char *text)
 {
     json_t *json = text && *text ? json_string(text) : json_null();
@@ -141,8 +153,9 @@ static json_t *kernels_meta(const struct plan *plan)
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
             json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
-                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc,
+                list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
+                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "timed",
+                                (int)k->timed,
                                 "path", text_or_null(k->path), "build_id", text_or_null(k->build_id), "file",
                                 file_or_null(k->build_id, k->stamp)));
         last = k;

@@ -185,14 +185,7 @@ static bool asks_no_latency(const struct verify *v, const char *kernel, const st
                             size_t options)
 {
     const char *passes = option_value(option, options, "passes");
-    size_t i;
-    json_t *entry;
-    if (passes && !strstr(passes, "latency"))
-        return true;
-    json_array_foreach(json_object_get(v->meta, "kernels"), i,
-                       entry) if (strcmp(meta_text(entry, "name"), kernel) ==
-                                  0) return json_is_true(json_object_get(entry, "no_alloc"));
-    return false;
+    return (passes && !strstr(passes, "latency")) || meta_kernel_is(v->meta, kernel, "no_alloc");
 }
 
 static void check_planned(struct verify *v, const struct csv_row *planned, const struct csv_row *row)
