@@ -63,7 +63,7 @@ RUNNER_OBJ  := $(call obj,$(RUNNER_SRC))
 TLFL_LIBS   := $(B)/lib/libtlfl.so $(TLFL_VARIANTS:%=$(B)/lib/libtlfl-%.so)
 WITNESS     := $(B)/lib/libak-witness.so
 RECORDER    := $(B)/lib/libak-record.so
-PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch $(if $(filter item_store,$(APPS_BUILT)),$(B)/bin/ak-item-load)
+PROGRAMS    := $(B)/bin/ak $(B)/bin/ak-launch $(if $(filter item_store,$(APPS_BUILT)),$(B)/bin/ak-item-load) $(B)/bin/ak-http-load
 KERNEL_BINS := $(KERNELS:%=$(B)/kernels/%) $(APPS_BUILT:%=$(B)/kernels/%) $(APPS_LACK:%=$(B)/kernels/%.lacks)
 BACKEND_SO  := $(BACKENDS_BUILT:%=$(B)/counters/%.so)
 TEST_BINS   := $(UNIT_TESTS:%=$(B)/tests/unit/%) $(CONFORMANCE:%=$(B)/tests/conformance/%) \
@@ -136,6 +136,12 @@ $(B)/bin/ak-item-load: $(call obj,$(sort $(wildcard kernels/apps/item_store/load
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  LD $@")
 	$(Q)$(CC) $(CFLAGS_ALL) $^ -lpq -ljansson -lm $(LDFLAGS) -o $@
+
+# The open loop of the kernel http_server: no kernel, and not under test.
+$(B)/bin/ak-http-load: $(call obj,$(addprefix kernels/apps/http_server/,load/main.c client.c tree.c) kernels/harness/histogram.c)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  LD $@")
+	$(Q)$(CC) $(CFLAGS_ALL) $^ -lpthread -lm $(LDFLAGS) -o $@
 
 # tlfl and its variants: the same sources, one set of flags each (allocators/tlfl/variants.mk).
 # Never instrumented by SANITIZE: an allocator cannot run on top of the sanitizer's own. Never unloaded: a thread that

@@ -1,0 +1,435 @@
+/*
+ * http_server - a static file server under load: this process is the server, its workers are the server's threads.
+ *
+ * It serves a small tree (http_server/tree.h: eight files of 200 B to 64 KiB, 4.9 KB a request in the mean) over HTTP/1.1
+ * on loopback, and allocates as servers of its kind do: each request is parsed into blocks of its own, its answer is built
+ * in a buffer that grows, and its body passes through a third. With the four headers that the loads here send, an op is
+ * 11 malloc, 11 free and about 2 realloc of 16 B to 32 KiB, all freed when the answer is sent but for a line of the log, which
+ * lives for 256 more answers; a connection has its state and an input buffer besides. Variant malloc: straight from the
+ * allocator. Variant pool: from a pool that all threads share (http_server/pool.h), so that the allocator has next to nothing
+ * to do: a case where it must not matter.
+ *
+ * An op is one request answered with a file. The timed region is the life of the load, a program beside this process, with
+ * its start (some 10 ms): `seconds` of wrk, or of the generator of this suite, or what another program takes. Threads, CPU
+ * time and faults are the server's alone, and --ops means nothing. Neither threads nor load are slowed by each other's
+ * absence: a machine whose CPUs both share measures both.
+ *
+ * Verified: every file, byte by byte, before and after the load; that the load saw no error and no other status; that what it
+ * got, in requests and in bytes, is what was sent. The generator checks each byte; wrk, which stops with requests under way,
+ * must have got, within those, as many bytes as its requests have by the known sizes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel.h"
+#include "memory.h"
+#include "service.h"
+#include "http_server/client.h"
+#include "http_server/load.h"
+#include "http_server/pool.h"
+#include "http_server/server.h"
+#include "http_server/tree.h"
+
+#define SETTLE_MS    5000u /* for the last answers to be counted */
+#define FILES_BESIDE 64u   /* open files that are neither connections nor of the threads */
+#define FILES_THREAD 4u    /* epoll, eventfd, and a file that is sent */
+
+static const struct param params[] = {
+    { "load", PARAM_WORD, "wrk", "", 0, 0, NULL, "wrk (a closed loop), rate (requests at a constant rate), or a program's path" },
+    { "connections", PARAM_INT, "500", "count", 1, 60000, NULL, "connections of the load" },
+    { "load_threads", PARAM_INT, "12", "count", 1, 1024, NULL, "threads of the load" },
+    { "seconds", PARAM_INT, "5", "s", 1, 3600, NULL, "how long the load lasts" },
+    { "rate", PARAM_INT, "0", "1/s", 0, 10000000, NULL, "with --load rate: requests a second" },
+    { "rest_s", PARAM_INT, "10", "s", 0, 3600, NULL, "from the load's end to the last look at resident memory" },
+    { "idle_ms", PARAM_INT, "60000", "ms", 1, 3600000, NULL, "a connection without a request for so long is closed" },
+    { "port", PARAM_INT, "0", "", 0, 65535, NULL, "where to listen; 0: where nobody does" },
+    { 0 },
+};
+
+/* The launch goes from phase to phase when the director says so; workers serve in all of them but the first and the last.
+ * PREPARE: the first worker sets the site up. CHECK: files are checked, in setup. LOAD: in the timed region. REST: in verify. */
+enum phase { PREPARE, CHECK, LOAD, REST, END };
+
+/* What the launch has once. Owner: the first worker up to CHECK, then the director; the workers read phase and server. */
+static struct site {
+    atomic_uint phase;
+    atomic_uint up, driven, resting; /* workers that have come so far */
+    struct server server;
+    struct worker *worker[4096];
+    char     folder[101], root[128]; /* root: what is served, below it */
+    pthread_t director;
+    bool     directed;               /* there is a director to wait for */
+    struct answer answer;            /* of the client that checks */
+    uint64_t size[TREE_FILES];       /* of whole answers, heads too */
+    unsigned checks;                 /* requests of the client that checks */
+    struct load_result load;
+    uint64_t rss_rest, rss_load, rss_after;
+} site;
+
+struct state {
+    struct worker worker;
+    bool     open;
+    uint64_t before; /* requests answered before the load */
+    uint64_t done;   /* and under it */
+};
+
+/* ---- the director: a thread that checks, drives and looks, and is no part of the server ---- */
+
+static void nap(void)
+{
+    static const struct timespec ms = { 0, 1000000 };
+    nanosleep(&ms, NULL);
+}
+
+/* Until that many have come. False where the launch failed. */
+static bool come(const atomic_uint *counter, unsigned threads)
+{
+    while (atomic_load(counter) < threads && !ak_failed())
+        nap();
+    return !ak_failed();
+}
+
+static void phase_begin(enum phase phase)
+{
+    atomic_store(&site.phase, phase);
+    for (unsigned t = 0; t < site.server.workers; t++)
+        if (site.worker[t] != NULL)
+            worker_wake(site.worker[t]);
+}
+
+static uint64_t total(size_t counter)
+{
+    uint64_t sum = 0;
+    for (unsigned t = 0; t < site.server.workers; t++)
+        sum += atomic_load((atomic_ullong *)(void *)((char *)&site.worker[t]->counts + counter));
+    return sum;
+}
+#define TOTAL(counter) total(offsetof(struct counts, counter))
+
+static void check(const char *when)
+{
+    char why[CLIENT_WHY];
+    unsigned requests;
+
+    if (client_check(site.server.port, param_int("seed"), &site.answer, site.size, &requests, why) != 0)
+        ak_fail("%s the load: %s", when, why);
+    site.checks += requests;
+}
+
+/* Requests other than of the client that checks. A thread may have lost its CPU between sending an answer and counting it. */
+static uint64_t answered_settled(uint64_t least)
+{
+    uint64_t answered = 0;
+    for (unsigned i = 0; i < SETTLE_MS; i++, nap())
+        if ((answered = TOTAL(answered)) >= least)
+            break;
+    return answered;
+}
+
+/* The most that the bytes of some requests in the order of a cycle are off their number times the mean. */
+static double cycle_slack(double *mean)
+{
+    uint8_t order[TREE_CYCLE];
+    double sum = 0, least = 0, most = 0;
+
+    tree_order(param_int("seed"), order);
+    for (unsigned i = 0; i < TREE_CYCLE; i++)
+        sum += (double)site.size[order[i]];
+    *mean = sum / TREE_CYCLE;
+    sum = 0;
+    for (unsigned i = 0; i < TREE_CYCLE; i++) {
+        sum += (double)site.size[order[i]] - *mean;
+        least = sum < least ? sum : least;
+        most = sum > most ? sum : most;
+    }
+    return most - least;
+}
+
+/* What the load got against what was sent. `checked` answers of `checked_bytes` are the client's. */
+static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_bytes)
+{
+    const double *told = site.load.value;
+    double largest = 0, mean, slack = cycle_slack(&mean), connections = (double)param_int("connections");
+    bool wrk = strcmp(param_word("load"), "wrk") == 0, rate = strcmp(param_word("load"), "rate") == 0;
+
+    if (!wrk && !rate)
+        return;
+    if (isnan(told[LOAD_REQUESTS]) || isnan(told[LOAD_BYTES]) || isnan(told[LOAD_ERRORS]) || isnan(told[LOAD_REFUSED])) {
+        ak_fail("the load (%s) did not say what it got", param_word("load"));
+        return;
+    }
+    for (unsigned file = 0; file < TREE_FILES; file++)
+        largest = (double)site.size[file] > largest ? (double)site.size[file] : largest;
+    double answered = (double)(answered_settled((uint64_t)told[LOAD_REQUESTS] + checked) - checked);
+    double bytes = (double)(TOTAL(bytes) - checked_bytes), wanted = (double)param_int("rate") * (double)param_int("seconds");
+    double under_way = wrk ? connections : 0;
+
+    if (told[LOAD_ERRORS] > 0)
+        ak_fail("%.0f requests of the load (%s) failed or were not answered", told[LOAD_ERRORS], param_word("load"));
+    else if (told[LOAD_REFUSED] > 0 || TOTAL(refused) > refused)
+        ak_fail("%.0f requests of the load got another status than 200", told[LOAD_REFUSED]);
+    else if (rate && told[LOAD_REQUESTS] != wanted)
+        ak_fail("%.0f requests were answered, %.0f were asked", told[LOAD_REQUESTS], wanted);
+    else if (answered < told[LOAD_REQUESTS] || answered > told[LOAD_REQUESTS] + under_way)
+        ak_fail("the server answered %.0f requests, the load got %.0f", answered, told[LOAD_REQUESTS]);
+    else if (rate && told[LOAD_BYTES] != bytes)
+        ak_fail("the server sent %.0f bytes, the load got %.0f", bytes, told[LOAD_BYTES]);
+    else if (told[LOAD_BYTES] < bytes - under_way * largest || told[LOAD_BYTES] > bytes + under_way * largest)
+        ak_fail("the server sent %.0f bytes, the load got %.0f", bytes, told[LOAD_BYTES]);
+    else if (wrk && fabs(told[LOAD_BYTES] - told[LOAD_REQUESTS] * mean) >
+                        (double)param_int("load_threads") * slack + 2 * under_way * largest)
+        ak_fail("the load got %.0f bytes in %.0f requests, of %.0f bytes in the mean", told[LOAD_BYTES], told[LOAD_REQUESTS],
+                mean);
+}
+
+static uint64_t resident(void)
+{
+    struct resident now = resident_now();
+    return now.known ? now.rss : 0;
+}
+
+/* A worker's CPU is not the director's, nor the load's. */
+static void unpin(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(getpid(), sizeof set, &set) == 0)
+        sched_setaffinity(0, sizeof set, &set);
+}
+
+static void direct(void)
+{
+    const struct load_plan plan = {
+        .how = param_word("load"), .port = site.server.port, .connections = (unsigned)param_int("connections"),
+        .threads = (unsigned)param_int("load_threads"), .seconds = (unsigned)param_int("seconds"),
+        .rate = param_int("rate"), .seed = param_int("seed"), .site = site.root, .folder = site.folder,
+    };
+    char why[SERVICE_WHY];
+    unsigned threads = site.server.workers;
+
+    if (!come(&site.up, threads))
+        return;
+    check("before");
+    uint64_t answered = TREE_FILES + 1, refused = TOTAL(refused), bytes;
+    if (ak_failed())
+        return;
+    answered_settled(answered);
+    bytes = TOTAL(bytes);
+    site.rss_rest = resident();
+    phase_begin(LOAD);
+    if (!come(&site.driven, threads))
+        return;
+    if (load_run(&plan, ak_failed, &site.load, why) != 0)
+        ak_fail("%s", why);
+    /* Both are kept by CPU, and a little off. */
+    uint64_t now = resident(), peak = resident_high_water();
+    site.rss_load = peak > now ? peak : now;
+    phase_begin(REST);
+    if (!come(&site.resting, threads))
+        return;
+    load_check(answered, refused, bytes);
+    for (uint64_t ms = 0; ms < 1000 * param_int("rest_s") && !ak_failed(); ms++)
+        nap();
+    site.rss_after = resident();
+    if (!ak_failed())
+        check("after");
+    if (atomic_load(&site.server.no_files))
+        ak_fail("the server ran out of files or sockets");
+}
+
+static void *director_main(void *argument)
+{
+    (void)argument;
+    unpin();
+    direct();
+    phase_begin(END);
+    return NULL;
+}
+
+/* ---- the workers ---- */
+
+/* So many connections can be open at a time, of this process and, which gets the same limit, of the load. 0 or 1. */
+static int files_allow(unsigned threads)
+{
+    struct rlimit limit;
+    rlim_t want = param_int("connections") + (rlim_t)FILES_THREAD * threads + FILES_BESIDE;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want)
+        return 0;
+    if (limit.rlim_max < want)
+        return ak_lacks("%llu connections take %llu open files, and no more than %llu are allowed: ulimit -Hn",
+                        (unsigned long long)param_int("connections"), (unsigned long long)want,
+                        (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = want;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : ak_lacks("open files: %s", strerror(errno));
+}
+
+static int prepare(const struct ctx *c)
+{
+    char why[SERVICE_WHY];
+    const char *load = param_word("load");
+    uint16_t port = (uint16_t)param_int("port");
+
+    if (load_program(load) == NULL)
+        return strcmp(load, "wrk") == 0 ? ak_lacks("wrk is not here: make deps-apps installs it")
+               : strcmp(load, "rate") == 0 ? ak_lacks("ak-http-load is not beside this program: make builds it")
+                                           : ak_lacks("the load %s is not here", load);
+    if (files_allow(c->threads) != 0)
+        return 1;
+    if (service_folder(site.folder, 0, 0, why) != 0)
+        return ak_lacks("%s", why);
+    snprintf(site.root, sizeof site.root, "%s", site.folder);
+    if (tree_make(site.root, param_int("seed"), why, sizeof why) != 0)
+        return ak_lacks("%s", why);
+    if (server_open(&site.server, port) != 0)
+        return errno == EADDRINUSE ? ak_lacks("port %u is in use: give another one by --port, or 0 for any", port)
+                                   : ak_lacks("port %u on loopback: %s", port, strerror(errno));
+    site.server.root = site.root;
+    site.server.idle_ns = param_int("idle_ms") * 1000000u;
+    site.server.workers = c->threads;
+    site.server.worker = site.worker;
+    pool_choose(variant_is("pool"));
+    int rc = pthread_create(&site.director, NULL, director_main, NULL);
+    if (rc != 0)
+        return ak_lacks("a thread cannot be started: %s", strerror(rc));
+    site.directed = true;
+    return 0;
+}
+
+/* A worker that failed still goes on: others wait for no one but the director, and that one looks whether any failed. */
+static int setup(struct ctx *c)
+{
+    struct state *s = c->priv;
+    unsigned spins = 0;
+
+    site.worker[c->thread] = &s->worker;
+    if (c->thread == 0) {
+        int rc = prepare(c);
+        atomic_store(&site.phase, rc == 0 ? CHECK : END);
+    }
+    while (atomic_load(&site.phase) == PREPARE && !ak_failed())
+        ak_relax(&spins);
+    if (ak_failed())
+        return 1;
+    if (worker_open(&s->worker, &site.server) != 0)
+        return ak_lacks("epoll: %s", strerror(errno));
+    s->open = true;
+    atomic_fetch_add(&site.up, 1);
+    worker_serve(&s->worker, &site.phase, LOAD);
+    return ak_failed();
+}
+
+static int run(struct ctx *c, uint64_t iters)
+{
+    struct state *s = c->priv;
+
+    (void)iters;
+    s->before = atomic_load(&s->worker.counts.answered);
+    atomic_fetch_add(&site.driven, 1);
+    worker_serve(&s->worker, &site.phase, REST);
+    s->done = atomic_load(&s->worker.counts.answered) - s->before;
+    return ak_failed();
+}
+
+static uint64_t ops(const struct ctx *c, uint64_t iters)
+{
+    (void)iters;
+    return ((const struct state *)c->priv)->done;
+}
+
+static int verify(struct ctx *c)
+{
+    struct state *s = c->priv;
+
+    atomic_fetch_add(&site.resting, 1);
+    worker_serve(&s->worker, &site.phase, END);
+    return atomic_load(&site.server.no_memory) ? ak_no_memory(0) : ak_failed();
+}
+
+static void teardown(struct ctx *c)
+{
+    struct state *s = c->priv;
+
+    if (c->thread == 0 && site.directed) {
+        pthread_join(site.director, NULL);
+        server_close(&site.server);
+    }
+    if (s->open)
+        worker_close(&s->worker);
+}
+
+/* ---- what is told ---- */
+
+static void report_time(const char *name, enum load_value value, double quantile)
+{
+    double us = site.load.value[value], beyond = site.load.value[LOAD_REQUESTS] * (1 - quantile);
+    const char *why = isnan(us) ? "the load does not tell it" : beyond + 0.5 < 100 ? "too few requests for this quantile" : NULL;
+    ak_metric(name, "ms", us / 1e3, why);
+}
+
+static void report_resident(const char *name, uint64_t bytes)
+{
+    ak_metric(name, "bytes", (double)bytes, bytes == 0 ? "the resident size cannot be read" : NULL);
+}
+
+static void report(void)
+{
+    const double *told = site.load.value;
+
+    report_time("request_mean_ms", LOAD_MEAN, 0);
+    report_time("request_stdev_ms", LOAD_STDEV, 0);
+    report_time("request_p50_ms", LOAD_P50, 0.5);
+    report_time("request_p75_ms", LOAD_P75, 0.75);
+    report_time("request_p90_ms", LOAD_P90, 0.9);
+    report_time("request_p99_ms", LOAD_P99, 0.99);
+    report_time("request_max_ms", LOAD_MAX, 0);
+    if (!isnan(told[LOAD_LATE_P99]))
+        report_time("load_late_p99_ms", LOAD_LATE_P99, 0.99);
+    ak_metric("load_requests_per_s", "1/s", told[LOAD_REQUESTS] / told[LOAD_SECONDS],
+              isnan(told[LOAD_REQUESTS] / told[LOAD_SECONDS]) ? "the load does not tell it" : NULL);
+    report_resident("rss_rest_bytes", site.rss_rest);
+    report_resident("rss_load_bytes", site.rss_load);
+    report_resident("rss_after_bytes", site.rss_after);
+}
+
+/* Why the parameters do not go together. */
+static const char *refuse(void)
+{
+    bool rate = strcmp(param_word("load"), "rate") == 0;
+
+    if (strcmp(param_word("counters"), "sim") == 0)
+        return "--counters sim: the load is a program of its own, which the simulated machine does not run";
+    if (param_int("load_threads") > param_int("connections"))
+        return "--load-threads: each thread of the load needs a connection, see --connections";
+    if (rate != (param_int("rate") > 0))
+        return rate ? "--load rate needs --rate" : "--rate is for --load rate";
+    if (strcmp(param_word("load"), "wrk") != 0 && !rate && strchr(param_word("load"), '/') == NULL)
+        return "--load: expected wrk, rate, or the path of a program";
+    return NULL;
+}
+
+const struct kernel kernel = {
+    .name = "http_server",
+    .what = "a static HTTP server under load, with its latency as the load sees it",
+    .variants = "malloc|pool",
+    .params = params,
+    .op = "one request answered with a file",
+    .app = true,
+    .timed = true,
+    .default_ops = 1,
+    .priv_bytes = sizeof(struct state),
+    .refuse = refuse,
+    .setup = setup,
+    .run = run,
+    .ops = ops,
+    .verify = verify,
+    .teardown = teardown,
+    .report = report,
+};
