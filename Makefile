@@ -45,8 +45,8 @@ LIBS_likwid := -llikwid
 CFLAGS_likwid := -DLIKWID_PERFMON
 
 # An application kernel is kernels/apps/NAME.c with all of kernels/apps/NAME/*.c. Its libs.mk says what it is linked with
-# (LIBS_NAME), the headers that takes (NEEDS_NAME), and the packages that bring them (PACKAGES_NAME). One that cannot be built
-# here leaves a file NAME.lacks in place of the program, for `ak` to tell.
+# (LIBS_NAME), the headers that takes (NEEDS_NAME), the packages that bring them (PACKAGES_NAME), and modules of others that it
+# takes too (SHARED_NAME). One that cannot be built here leaves a file NAME.lacks in place of the program, for `ak` to tell.
 -include $(wildcard kernels/apps/*/libs.mk)
 APPS_BUILT  := $(foreach a,$(APPS),$(if $(filter no,$(foreach h,$(NEEDS_$(a)),$(or $(call have,$(h)),no))),,$(a)))
 APPS_LACK   := $(filter-out $(APPS_BUILT),$(APPS))
@@ -101,7 +101,7 @@ $(B)/kernels/%: $(B)/obj/kernels/%.o $(HARNESS_LIB)
 	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic $< $(HARNESS_LIB) $(LIBS_HARNESS) $(LDFLAGS) -o $@
 
 define app_rule
-$(B)/kernels/$(1): $(call obj,kernels/apps/$(1).c $(sort $(wildcard kernels/apps/$(1)/*.c))) $(HARNESS_LIB)
+$(B)/kernels/$(1): $(call obj,kernels/apps/$(1).c $(sort $(wildcard kernels/apps/$(1)/*.c)) $(SHARED_$(1))) $(HARNESS_LIB)
 	@mkdir -p $$(@D) && rm -f $$@.lacks
 	$$(if $$(V),,@echo "  LD $$@")
 	$$(Q)$$(CC) $$(CFLAGS_ALL) -rdynamic $$^ $$(LIBS_$(1)) $$(LIBS_HARNESS) $$(LDFLAGS) -o $$@
