@@ -1,0 +1,72 @@
+#include "compare_verdict.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+const char *const verdict_words[] = {
+    [VERDICT_WORTH] = "worth it",
+    [VERDICT_COSTS_MEMORY] = "costs memory",
+    [VERDICT_NOT_WORTH] = "not worth it",
+    [VERDICT_UNKNOWN] = "cannot tell yet",
+};
+
+/* "4.1 % less", "0.3 % more". */
+static const char *change(struct arena *a, double ratio)
+{
+    return arena_printf(a, "%.1f %% %s", fabs(ratio - 1) * 100, ratio < 1 ? "less" : "more");
+}
+
+static const char *time_words(struct arena *a, const struct ratio *r)
+{
+    if (isnan(r->low))
+        return arena_printf(a, "%s time", change(a, r->value));
+    return arena_printf(a, "%s time (from %s to %s)", change(a, r->value), change(a, r->low),
+                        change(a, r->high));
+}
+
+static const char *memory_words(struct arena *a, const struct ratio *r)
+{
+    if (isnan(r->value))
+        return "";
+    return arena_printf(a, ", peak memory times %.2f", r->value);
+}
+
+struct verdict_given verdict_give(struct arena *a, const struct verdict_facts *facts)
+{
+    const struct ratio *t = &facts->time, *m = &facts->memory;
+    struct verdict_given given = {.verdict = VERDICT_UNKNOWN};
+    const bool sure = !isnan(t->low), faster = sure && t->high <= VERDICT_TIME;
+    const bool saves = sure && !isnan(m->high) && m->high <= VERDICT_SAVED && t->high <= VERDICT_NO_LOSS;
+    const bool costs = !isnan(m->low) && m->low >= VERDICT_COSTS && facts->memory_more >= VERDICT_BYTES;
+    if (!t->pairs) {
+        given.words = "no pair of launches that ended well";
+        given.more = PAIRS_LEAST;
+        return given;
+    }
+    given.words = arena_printf(a, "%s%s", time_words(a, t), memory_words(a, m));
+    if (faster || saves) {
+        given.verdict = faster && costs ? VERDICT_COSTS_MEMORY : VERDICT_WORTH;
+        if (faster && facts->share < VERDICT_SHARE) /* false for NAN */
+            given.words =
+                arena_printf(a,
+                             "%s; malloc and free take only %.1f %% of the samples, so most of it is "
+                             "from where blocks lie, or from the kernel's work for them",
+                             given.words, facts->share * 100);
+    } else if (sure && t->low > VERDICT_TIME) {
+        given.verdict = VERDICT_NOT_WORTH;
+    } else if (sure && facts->share < VERDICT_SHARE) {
+        given.verdict = VERDICT_NOT_WORTH;
+        given.words = arena_printf(a, "%s; undecided, but only %.1f %% of the samples are in malloc and free",
+                                   given.words, facts->share * 100);
+    } else {
+        given.more = ratio_pairs_needed(t, VERDICT_TIME);
+        if (given.more == UINT64_MAX)
+            given.words =
+                arena_printf(a, "%s; more than %d launches would be needed", given.words, PAIRS_MOST);
+        else
+            given.words =
+                arena_printf(a, "%s; about %" PRIu64 " more launches of each would tell%s", given.words,
+                             given.more, sure ? "" : ", since there is no interval from fewer than 6");
+    }
+    return given;
+}
