@@ -35,7 +35,7 @@ struct trace_facts {
     uint64_t unseen;           /* calls that a signal handler made in the middle of another one: not in the trace */
     uint32_t threads;
     char command[1024];        /* words with a blank between; cut */
-    char served[256];          /* the object that served malloc while it was recorded */
+    char served[512];          /* the object that served malloc while it was recorded */
     char end[128];             /* how the process ended, in words */
 };
 
