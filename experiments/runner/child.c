@@ -60,8 +60,8 @@ static void close_pipe(int fd[2])
 }
 
 /* Start ak-launch with its ends of the pipes; its own process group keeps a terminal's Ctrl-C from it. */
-static bool spawn_launcher(const char *launcher, const struct child_request *r, int pipes[PIPES][2],
-                           pid_t *pid, struct fault *f)
+static bool spawn_launcher(const char *launcher, const struct child_request *r, int (*pipes)[2], pid_t *pid,
+                           struct fault *f)
 {
     size_t count = 0;
     while (r->argv[count])

@@ -1,8 +1,8 @@
 /*
  * compare.h - one comparison: a command, the allocators that it runs under, and what each launch gave.
  *
- * Contender 0 is the default: what serves the command when nothing is preloaded. Launches are kept in the order in which
- * they were made. Rounds of timed launches count from 1; trials and warm-ups are of round 0.
+ * Contender 0 is the default: what serves the command when nothing is preloaded. Launches are kept in the order in
+ * which they were made. Rounds of timed launches count from 1; trials and warm-ups are of round 0.
  */
 #ifndef AK_COMPARE_H
 #define AK_COMPARE_H

@@ -140,8 +140,8 @@ static const char *merged(struct arena *a, const char *setting)
                                                                    : setting;
 }
 
-/* The user's environment with the settings in place of what has their names, and one variable more that makes up for lengths.
- * The stack moves by another step each round, the same for all: no allocator keeps a lucky place. */
+/* The user's environment with the settings in place of what has their names, and one variable more that makes up for
+ * lengths. The stack moves by another step each round, the same for all: no allocator keeps a lucky place. */
 static char **environment(struct arena *a, const struct words *set, const char *preload, uint64_t round,
                           const char *const *argv, uint64_t *bytes)
 {

@@ -75,7 +75,7 @@ void compare_csv(const struct comparison *cmp, struct buffer *b)
         put_count(b, true, l->order);
         csv_field(b, c->name);
         csv_field(b, c->version);
-        csv_field(b, l->object ? l->object : "");
+        csv_field(b, l->object ? text_clean(&a, l->object) : "");
         csv_field(b, l->build_id ? l->build_id : "");
         csv_field(b, compare_statuses[l->status]);
         csv_field(b, l->detail);
@@ -120,9 +120,9 @@ static json_t *contender_json(struct arena *a, const struct comparison *cmp, siz
     compare_summarise(a, cmp, i, &s);
     json_t *json =
         json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                  c->name, "version", c->version, "path", c->real, "build_id", c->build_id, "default", i == 0,
-                  "launches_ok", (json_int_t)s.ok, "launches_failed", (json_int_t)s.failed, "wall_ns",
-                  real_or_null(s.wall_ns), "cpu_user_ns", real_or_null(s.user_ns), "cpu_sys_ns",
+                  c->name, "version", c->version, "path", text_clean(a, c->real), "build_id", c->build_id,
+                  "default", i == 0, "launches_ok", (json_int_t)s.ok, "launches_failed", (json_int_t)s.failed,
+                  "wall_ns", real_or_null(s.wall_ns), "cpu_user_ns", real_or_null(s.user_ns), "cpu_sys_ns",
                   real_or_null(s.system_ns), "rss_peak_bytes", real_or_null(s.rss_peak_bytes), "minor_faults",
                   real_or_null(s.minor_faults), "major_faults", real_or_null(s.major_faults),
                   "context_switches", real_or_null(s.switches), "cpu_served", real_or_null(s.reach));
@@ -139,11 +139,11 @@ static json_t *contender_json(struct arena *a, const struct comparison *cmp, siz
     return json;
 }
 
-static json_t *texts(const struct words *w)
+static json_t *texts(struct arena *a, const struct words *w)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < w->count; i++)
-        json_array_append_new(list, json_string(w->word[i]));
+        json_array_append_new(list, json_string(text_clean(a, w->word[i])));
     return list;
 }
 
@@ -169,9 +169,9 @@ json_t *compare_json(struct arena *a, const struct comparison *cmp)
     for (size_t i = 0; i < cmp->contenders; i++)
         json_array_append_new(allocators, contender_json(a, cmp, i));
     return json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:s, s:f, s:o, s:o, s:o, s:o}", "command", command,
-                     "program", cmp->target.program, "runs", (json_int_t)cmp->options.runs, "warmup",
-                     (json_int_t)cmp->options.warmup, "seed", (json_int_t)cmp->options.seed, "stopped",
-                     (int)cmp->stopped, "interval", RATIO_METHOD, "confidence", RATIO_CONFIDENCE,
-                     "allocators", allocators, "skipped", texts(&cmp->skipped), "notes", texts(&cmp->notes),
-                     "failures", failures(cmp));
+                     "program", text_clean(a, cmp->target.program), "runs", (json_int_t)cmp->options.runs,
+                     "warmup", (json_int_t)cmp->options.warmup, "seed", (json_int_t)cmp->options.seed,
+                     "stopped", (int)cmp->stopped, "interval", RATIO_METHOD, "confidence", RATIO_CONFIDENCE,
+                     "allocators", allocators, "skipped", texts(a, &cmp->skipped), "notes",
+                     texts(a, &cmp->notes), "failures", failures(cmp));
 }

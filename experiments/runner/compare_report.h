@@ -1,5 +1,6 @@
 /*
- * compare_report.h - a comparison as files: a CSV row a launch, and JSON of the whole. docs/compare.md lists the columns.
+ * compare_report.h - a comparison as files: a CSV row a launch, and JSON of the whole. docs/compare.md lists the
+ * columns.
  */
 #ifndef AK_COMPARE_REPORT_H
 #define AK_COMPARE_REPORT_H

@@ -1,10 +1,10 @@
 /*
  * compare_target.h - what a command runs, and whether an allocator can be preloaded into it.
  *
- * A script is followed to its interpreter, and through `env` to what that starts: the interpreter is what allocates. The
- * program found so is refused where the loader ignores LD_PRELOAD (static, set-uid, set-gid, file capabilities), cannot load
- * the libraries here (32 bits, another machine, musl's loader), or where malloc is the program's own. What a file does not
- * tell, as what children a command has, the witness tells when it runs.
+ * A script is followed to its interpreter, and through `env` to what that starts: the interpreter is what allocates.
+ * The program found so is refused where the loader ignores LD_PRELOAD (static, set-uid, set-gid, file capabilities),
+ * cannot load the libraries here (32 bits, another machine, musl's loader), or where malloc is the program's own.
+ * What a file does not tell, as what children a command has, the witness tells when it runs.
  */
 #ifndef AK_COMPARE_TARGET_H
 #define AK_COMPARE_TARGET_H

@@ -2,10 +2,12 @@
  * compare_verdict.h - whether another allocator is worth it, in words.
  *
  * On ratios to the default with 95 % intervals, in this order:
- *   worth it        the whole interval of time is at 0.98 or below; or that of peak memory is at 0.90 or below, and time
+ *   worth it        the whole interval of time is at 0.98 or below; or that of peak memory is at 0.90 or below, and
+ * time
  *                   is at 1.02 or below
  *   costs memory    time as above, but the whole interval of peak memory is at 1.10 or above, and by 1 MiB or more
- *   not worth it    the whole interval of time is above 0.98; or it is undecided, and malloc and free take less than a tenth
+ *   not worth it    the whole interval of time is above 0.98; or it is undecided, and malloc and free take less than
+ * a tenth
  *                   of the CPU samples under the default: the published rule is that a swap is worth trying where they
  *                   take a double-digit share
  *   cannot tell yet anything else, with the number of launches that would tell

@@ -120,8 +120,8 @@ void testimony_judge(struct arena *a, const struct testimony *t, const struct tr
     }
     r->main_seen = main_process ? main_process->program : NULL;
     r->main_lost = !main_process || !main_process->ended;
-    /* One that a signal ended could not say so: what it ran at last has to be what it said at its start. The rest of the
-     * tree's time is then taken for its own. */
+    /* One that a signal ended could not say so: what it ran at last has to be what it said at its start. The rest of
+     * the tree's time is then taken for its own. */
     if (main_process && !main_process->ended && tree->main_killed &&
         (!tree->main_program || strcmp(tree->main_program, main_process->program) == 0)) {
         r->main_lost = false;

@@ -1,10 +1,11 @@
 /*
- * compare_witness.h - which processes of a command an allocator served, from what the witness wrote (witness/witness.h).
+ * compare_witness.h - which processes of a command an allocator served, from what the witness wrote
+ * (witness/witness.h).
  *
- * A process counts by its last line: a process may become another program, and then that one's line follows, or none where
- * it was started without the witness. What no process told of is CPU time of the tree without a line: of static children,
- * of such whose environment was cleared, of killed ones. The kernel's own work at the end of each process is no line's
- * either; an allowance for it is taken off first.
+ * A process counts by its last line: a process may become another program, and then that one's line follows, or none
+ * where it was started without the witness. What no process told of is CPU time of the tree without a line: of static
+ * children, of such whose environment was cleared, of killed ones. The kernel's own work at the end of each process
+ * is no line's either; an allowance for it is taken off first.
  */
 #ifndef AK_COMPARE_WITNESS_H
 #define AK_COMPARE_WITNESS_H
