@@ -280,6 +280,7 @@ const struct kernel kernel = {
     .variants = "lighttpd|nginx",
     .params = params,
     .op = "one request answered",
+    .default_ops = 1,
     .app = true,
     .subject = true,
     .refuse = refuse,
