@@ -268,9 +268,9 @@ static const char *refuse(void)
 {
     bool rate = strcmp(param_word("load"), "rate") == 0;
     if (param_int("load_threads") > param_int("connections"))
-        return "--load_threads: more than --connections";
+        return "--load-threads: each thread of the load needs a connection, see --connections";
     if (rate != (param_int("rate") > 0))
-        return rate ? "--rate: 0, and --load rate needs one" : "--rate: only with --load rate";
+        return rate ? "--load rate needs --rate" : "--rate is for --load rate";
     return NULL;
 }
 
@@ -280,6 +280,7 @@ const struct kernel kernel = {
     .variants = "lighttpd|nginx",
     .params = params,
     .op = "one request answered",
+    .timed = true,
     .default_ops = 1,
     .app = true,
     .subject = true,

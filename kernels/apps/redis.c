@@ -349,7 +349,7 @@ static void report(void)
 
 static const char *refuse(void)
 {
-    return param_int("load_threads") > param_int("connections") ? "--load_threads: more than --connections" : NULL;
+    return param_int("load_threads") > param_int("connections") ? "--load-threads: each thread of the load needs a connection, see --connections" : NULL;
 }
 
 const struct kernel kernel = {
