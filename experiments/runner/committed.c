@@ -15,6 +15,7 @@ struct whole {
     unsigned line;
     uint64_t samples, rss_peak;
     uint64_t samples_there, rss_there;
+    uint64_t high_water; /* an application's peak, which may come between two looks */
     bool launched; /* the last metric of every row is there */
 };
 
@@ -64,8 +65,15 @@ static void take_line(struct whole *row, enum side s, const struct csv_reader *r
         row->samples_there += value;
     else if (s == SIDE_TIMELINE && text_uint(r->field[2], 0, &value) && value > row->rss_there)
         row->rss_there = value;
+    else if (s == SIDE_METRICS && strcmp(r->field[1], "rss_high_water_bytes") == 0)
+        text_uint(r->field[3], 0, &row->high_water);
     else if (s == SIDE_METRICS)
         row->launched |= strcmp(r->field[1], RESULT_LAST_METRIC) == 0;
+}
+
+static bool timeline_is_whole(const struct whole *row)
+{
+    return row->rss_there == row->rss_peak || (row->rss_there > 0 && row->high_water == row->rss_peak);
 }
 
 static bool read_side(struct whole_rows *w, const char *folder, enum side s, struct fault *f)
@@ -102,7 +110,7 @@ bool committed_rows_whole(const char *folder, struct fault *f)
     for (size_t i = 0; good && i < w.rows; i++) {
         const struct whole *row = &w.row[i];
         const char *file = row->samples_there != row->samples ? side_files[SIDE_HIST].file
-                           : row->rss_there != row->rss_peak  ? side_files[SIDE_TIMELINE].file
+                           : !timeline_is_whole(row)          ? side_files[SIDE_TIMELINE].file
                            : !row->launched                   ? side_files[SIDE_METRICS].file
                                                               : NULL;
         if (file)

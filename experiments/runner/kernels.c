@@ -103,6 +103,7 @@ bool kernel_description(struct arena *a, const char *text, size_t length, struct
     k->min_threads = bound(json, "min_threads", 1);
     k->own_threads = json_is_true(json_object_get(json, "own_threads"));
     k->no_alloc = json_is_true(json_object_get(json, "no_alloc"));
+    k->app = json_is_true(json_object_get(json, "app"));
     k->timed = json_is_true(json_object_get(json, "timed"));
     k->watched = json_is_true(json_object_get(json, "watched"));
     k->check = json_is_true(json_object_get(json, "check"));

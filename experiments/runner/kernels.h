@@ -31,6 +31,7 @@ struct kernel_info {
     uint64_t min_threads;
     bool own_threads;            /* takes its threads by itself */
     bool no_alloc;               /* never calls the allocator under test */
+    bool app;                    /* its rss_peak_bytes is the largest at any moment */
     bool timed;                  /* does as many ops as its time allows */
     bool watched;                /* marks its calls for the simulated machine */
     bool check;                  /* offers --check */

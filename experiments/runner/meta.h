@@ -28,7 +28,7 @@ json_t *meta_read(struct arena *, const char *folder, struct fault *);
 bool meta_continue(struct arena *, json_t *meta, const struct plan *, const struct simulator *,
                    const struct registry *, char **command, struct fault *);
 const char *meta_text(const json_t *meta, const char *key);
-/* True where the description of a kernel says `flag`, of those that meta.json keeps (no_alloc, timed). */
+/* True where the description of a kernel says `flag`, of those that meta.json keeps (no_alloc, app, timed). */
 bool meta_kernel_is(const json_t *meta, const char *kernel, const char *flag);
 
 #endif

@@ -23,7 +23,7 @@ static const struct sweep_key runner_keys[] = {
     {"ci_width", KEY_SHARE, false, 0, 0, 0, NULL},
     {"max_reps", KEY_NUMBER, false, 0, 1, 100000, NULL},
     {"warmup", KEY_NUMBER, false, 0, 0, 1000, NULL},
-    {"profile", KEY_WORD, false, 0, 0, 0, "yes|no"},
+    {"profile", KEY_WORD, true, 0, 0, 0, "yes|no"},
     {"seed", KEY_NUMBER, false, 0, 0, INT64_MAX, NULL},
     {"timeout", KEY_NUMBER, false, 0, 1, 604800, NULL},
     {"ops", KEY_NUMBER, true, 1000, 1, OPS_MAX, NULL},

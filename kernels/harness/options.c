@@ -361,11 +361,11 @@ void options_print_description(void)
                                                 (json_int_t)p->min, "max", (json_int_t)p->max, "words",
                                                 words_json(p->words), "what", p->what));
     }
-    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:o}", "name", kernel.name, "what", kernel.what,
+    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:o}", "name", kernel.name, "what", kernel.what,
                             "op", kernel.op ? kernel.op : "one malloc/free cycle", "variants",
                             kernel.variants ? words_json(kernel.variants) : json_array(), "min_threads",
                             kernel.min_threads ? (int)kernel.min_threads : 1, "own_threads", kernel.own_threads,
-                            "no_alloc", kernel.no_alloc, "timed", kernel.timed, "makes_threads", kernel.makes_threads,
+                            "no_alloc", kernel.no_alloc, "app", kernel.app, "timed", kernel.timed, "makes_threads", kernel.makes_threads,
                             "watched", kernel.watched,
                             "check", 1, "sizes", kernel.sizes != SIZES_NONE, "fixed_size", kernel.sizes == SIZES_FIXED,
                             "size_min", option("size_min")->fallback, "size_max", option("size_max")->fallback,
