@@ -6,11 +6,12 @@ MUSL_CC := musl-gcc
 MUSL_NAMED := $(foreach a,$(MUSL_ALLOCATORS),$(firstword $(subst =, ,$(a))))
 MUSL_LINKED := musl-tlfl musl-jemalloc musl-mimalloc $(MUSL_NAMED)
 MUSL_FLAGS := -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE -MMD -MP -isystem $(MUSL)/include $(CFLAGS)
-MUSL_KERNEL_FLAGS := -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc -Ikernels -Ikernels/harness \
-                     -Ikernels/counters
+MUSL_KERNEL_FLAGS := -fno-builtin-malloc -fno-builtin-free -fno-builtin-calloc -fno-builtin-realloc $(filter -I%,$(CFLAGS_ALL))
 MUSL_LIBS := -lhwloc -ljansson -lpthread -ldl -lm
-# An application is built where all of its libraries are there for musl.
-MUSL_APPS := $(foreach a,$(APPS),$(if $(filter-out $(MUSL_LIBS) -lrt,$(LIBS_$(a))),,$(a)))
+# An application is built where all of its libraries are there for musl, and where it is itself what is under test: the server
+# of another package is linked with this system's library.
+MUSL_SUBJECTS := $(basename $(notdir $(shell grep -l '\.subject *= *true' kernels/apps/*.c)))
+MUSL_APPS := $(foreach a,$(filter-out $(MUSL_SUBJECTS),$(APPS)),$(if $(filter-out $(MUSL_LIBS) -lrt,$(LIBS_$(a))),,$(a)))
 musl_obj = $(patsubst %.c,$(MUSL)/obj/%.o,$(1))
 
 $(MUSL)/lib/libhwloc.a $(MUSL)/lib/libjansson.a $(MUSL)/lib/musl-jemalloc.a $(MUSL)/lib/musl-mimalloc.a:
@@ -61,7 +62,7 @@ $(foreach a,$(MUSL_LINKED),$(call musl_program,$(a),$(1),$(2),$(MUSL)/lib/$(a).o
 )
 endef
 $(foreach k,$(KERNELS),$(eval $(call musl_kernel,$(k),kernels/$(k).c,)))
-$(foreach k,$(MUSL_APPS),$(eval $(call musl_kernel,$(k),kernels/apps/$(k).c $(sort $(wildcard kernels/apps/$(k)/*.c)),$(LIBS_$(k)))))
+$(foreach k,$(MUSL_APPS),$(eval $(call musl_kernel,$(k),kernels/apps/$(k).c $(sort $(wildcard kernels/apps/$(k)/*.c)) $(SHARED_$(k)),$(LIBS_$(k)))))
 
 .PHONY: musl-kernels
 musl-kernels: $(MUSL_PROGRAMS)

@@ -1,6 +1,7 @@
 /* What the loader makes of an allocator's library on this machine. */
 #include "buildid.h"
 #include "child.h"
+#include "linked.h"
 #include "registry.h"
 
 #include <ctype.h>
@@ -196,6 +197,10 @@ bool allocator_resolve(struct arena *a, const struct paths *paths, struct alloca
     if (instead && strchr(instead, '/'))
         library = path_absolute(a, instead);
     al->found = al->present = false;
+    if (linked_is(al)) {
+        linked_resolve(a, paths, al, instead ? library : al->linked);
+        return true;
+    }
     if (!*library ? !resolve_libc(a, paths, al, f) : !resolve_library(a, paths, al, library, f))
         return false;
     if (!al->found)
@@ -219,11 +224,13 @@ static const char *member(struct arena *a, const json_t *json, const char *key)
 bool allocator_probe(struct arena *a, const struct paths *paths, const char *probe_kernel,
                      struct allocator *al, struct fault *f)
 {
-    const char *argv[] = {probe_kernel,
+    const struct linked_program *program = linked_probe(al, probe_kernel);
+    const char *path = program ? program->path : al->real;
+    const char *argv[] = {program ? path : probe_kernel,
                           "--probe",
                           "--json",
                           "--expect",
-                          al->expect,
+                          *al->expect ? al->expect : path,
                           "--version-call",
                           *al->version_call ? al->version_call : "file",
                           NULL};
@@ -243,10 +250,10 @@ bool allocator_probe(struct arena *a, const struct paths *paths, const char *pro
         al->machine_id = text_clean(a, member(a, json, "machine_id"));
         const char *trouble = text_clean(a, member(a, json, "trouble"));
         const char *detail = text_clean(a, member(a, json, "status_detail"));
-        const char *path = member(a, json, "allocator_path");
+        const char *served = member(a, json, "allocator_path");
         al->trouble = *trouble ? trouble : detail;
-        if (!*al->trouble && strcmp(path, al->real) != 0)
-            al->trouble = arena_printf(a, "malloc is served by %s", path);
+        if (!*al->trouble && strcmp(served, path) != 0)
+            al->trouble = arena_printf(a, "malloc is served by %s", served);
         if (!*al->trouble && outcome.code != 0)
             al->trouble = arena_printf(a, "the probe ended with exit status %d", outcome.code);
     } else {
@@ -259,8 +266,10 @@ bool allocator_probe(struct arena *a, const struct paths *paths, const char *pro
     return true;
 }
 
-const char *allocator_changed(struct arena *a, const struct allocator *al)
+const char *allocator_changed(struct arena *a, const struct allocator *al, const char *kernel)
 {
+    if (linked_is(al))
+        return linked_changed(a, al, kernel);
     const char *why, *id = elf_build_id(a, al->real, &why);
     if (!id)
         return arena_printf(a, "%s: %s", al->real, why);

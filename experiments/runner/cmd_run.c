@@ -4,6 +4,7 @@
 #include "child.h"
 #include "command.h"
 #include "execute.h"
+#include "linked.h"
 #include "machine.h"
 #include "merged.h"
 #include "meta.h"
@@ -146,6 +147,8 @@ static bool find_allocators(struct suite *s, const struct plan *plan, struct fau
                 al->name, al->file, al->line, al->reason);
         if (al->found && !allocator_probe(&s->arena, &s->paths, suite_probe_kernel(s), al, f))
             return false;
+        if (al->found && linked_is(al))
+            linked_inspect(&s->arena, &s->paths, plan, &s->registry, al);
         if (child_interrupts)
             return fault_set(f, AK_FAILED, "interrupted before the first launch");
     }
@@ -222,7 +225,9 @@ static void print_plan(struct suite *s, const struct plan *plan)
         const struct planned *p = &plan->row[i];
         const struct block *b = p->block;
         const struct block_member *m = &b->member[p->member];
-        const char *skip = m->skip ? m->skip : m->allocator->found ? NULL : m->allocator->reason;
+        const char *skip = m->skip               ? m->skip
+                           : m->allocator->found ? linked_lacks(&s->arena, m->allocator, b->kernel->name)
+                                                 : m->allocator->reason;
         printf("%s rep=%" PRIu64 " seed=%" PRIu64 " %s %s", p->row_id, p->rep, p->seed, b->kernel->name,
                m->allocator->name);
         for (size_t o = 0; o < b->options; o++)

@@ -83,18 +83,27 @@ const size_t *verify_find(const struct verify *v, const char *row_id)
                                                                                           : NULL;
 }
 
-/* Libraries that are another build by now: worth saying, no fault of the folder. */
+static void note_changed_file(struct verify *v, const char *path, const char *build_id, const char *name)
+{
+    const char *why;
+    const char *id = *path ? elf_build_id(&v->arena, path, &why) : NULL;
+    if (*path && (!id || strcmp(id, build_id) != 0))
+        printf("note: %s of %s is %s by now\n", path, name, id ? "another build" : "gone");
+}
+
+/* Libraries and static programs that are another build by now: worth saying, no fault of the folder. */
 static void note_changed_files(struct verify *v)
 {
     size_t i;
     json_t *allocator;
     json_array_foreach(json_object_get(v->meta, "allocators"), i, allocator)
     {
-        const char *why, *path = meta_text(allocator, "path");
-        const char *id = *path ? elf_build_id(&v->arena, path, &why) : NULL;
-        if (*path && (!id || strcmp(id, meta_text(allocator, "build_id")) != 0))
-            printf("note: %s of %s is %s by now\n", path, meta_text(allocator, "name"),
-                   id ? "another build" : "gone");
+        const char *path = meta_text(allocator, "path"), *name = meta_text(allocator, "name"), *kernel;
+        json_t *programs = json_object_get(allocator, "programs"), *id;
+        if (!json_is_object(programs))
+            note_changed_file(v, path, meta_text(allocator, "build_id"), name);
+        json_object_foreach(programs, kernel, id)
+            note_changed_file(v, arena_printf(&v->arena, "%s/%s", path, kernel), meta_text(programs, kernel), name);
     }
 }
 

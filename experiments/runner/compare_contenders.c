@@ -37,6 +37,9 @@ static bool names_wanted(struct suite *s, const char *text, struct words *names,
                              nearest_hint(&s->arena, name, &s->registry.names));
         if (words_have(names, name))
             return fault_set(f, AK_USAGE, "--allocators: %s twice, expected once", name);
+        if (*al->linked)
+            return fault_set(f, AK_USAGE, "--allocators: %s is linked into static programs of the suite; it cannot be preloaded",
+                             name);
         al->named = true;
         words_add(&s->arena, names, name);
     }

@@ -1,5 +1,6 @@
 #include "execute.h"
 #include "child.h"
+#include "linked.h"
 #include "machine.h"
 #include "meta.h"
 #include "progress.h"
@@ -20,13 +21,14 @@
 static const char **arguments(struct arena *a, const struct planned *p)
 {
     const struct allocator *al = p->block->member[p->member].allocator;
+    const struct linked_program *program = linked_program(al, p->block->kernel->name);
     struct words argv = {0};
-    words_add(a, &argv, p->block->kernel->path);
+    words_add(a, &argv, program ? program->path : p->block->kernel->path);
     block_arguments(a, p->block, &argv);
     words_add(a, &argv, "--seed");
     words_add(a, &argv, arena_printf(a, "%" PRIu64, p->seed));
     words_add(a, &argv, "--expect");
-    words_add(a, &argv, al->expect);
+    words_add(a, &argv, program && !*al->expect ? program->path : al->expect);
     words_add(a, &argv, "--version-call");
     words_add(a, &argv, *al->version_call ? al->version_call : "file");
     words_add(a, &argv, "--metadata-call");
@@ -125,6 +127,8 @@ static bool launch_once(struct arena *a, const struct execution *x, const struct
         return true;
     }
     why = profiled ? x->profiler->why : NULL;
+    if (profiled && linked_is(p->block->member[p->member].allocator))
+        why = "an allocator that is linked in has no file of its own to tell samples by";
     if (profiled && !why && !profile_begin(a, x->profiler, &request, &profile, &why))
         profile.fd = -1;
     uint64_t before = 0, after = 0;
@@ -240,7 +244,9 @@ bool execute_plan(const struct paths *paths, const struct simulator *sim, const 
         else if (!m->allocator->found)
             result_fail(&arena, &result, STATUS_SKIPPED, "%s%s: %s", m->allocator->name,
                         m->allocator->present ? "" : " is not installed", m->allocator->reason);
-        else if ((changed = allocator_changed(&arena, m->allocator)))
+        else if ((changed = linked_lacks(&arena, m->allocator, p->block->kernel->name)))
+            result_fail(&arena, &result, STATUS_SKIPPED, "%s", changed);
+        else if ((changed = allocator_changed(&arena, m->allocator, p->block->kernel->name)))
             result_fail(&arena, &result, STATUS_SKIPPED, "%s went away: %s", m->allocator->name, changed);
         else if ((changed = kernel_changed(&arena, p->block->kernel)))
             made = fault_set(

@@ -2,6 +2,7 @@
 #include "buildid.h"
 #include "child.h"
 #include "inifile.h"
+#include "linked.h"
 
 #include <gnu/libc-version.h>
 #include <hwloc.h>
@@ -118,6 +119,15 @@ static json_t *command_line(char **command)
     return list;
 }
 
+/* The static programs of an allocator that is linked in, by kernel; `path` is then their folder. */
+static json_t *programs_meta(const struct allocator *al)
+{
+    json_t *programs = json_object();
+    for (size_t i = 0; i < al->programs; i++)
+        json_object_set_new(programs, al->program[i].kernel, json_string(al->program[i].build_id));
+    return programs;
+}
+
 static json_t *allocator_meta(struct arena *a, const struct registry *r, const struct allocator *al)
 {
     json_t *m = json_object();
@@ -136,6 +146,8 @@ static json_t *allocator_meta(struct arena *a, const struct registry *r, const s
     json_object_set_new(m, "file", file_or_null(al->build_id, al->stamp));
     json_object_set_new(m, "version", text_or_null(al->version));
     json_object_set_new(m, "env", words_list(&al->env));
+    if (linked_is(al))
+        json_object_set_new(m, "programs", programs_meta(al));
     return m;
 }
 
@@ -153,8 +165,8 @@ static json_t *kernels_meta(const struct plan *plan)
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
             json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
-                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "app", (int)k->app, "timed",
+                list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
+                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "timed",
                                 (int)k->timed,
                                 "path", text_or_null(k->path), "build_id", text_or_null(k->build_id), "file",
                                 file_or_null(k->build_id, k->stamp)));
@@ -290,6 +302,22 @@ static bool same_file(const json_t *then, const char *name, const char *now, str
                      name, now, stamp);
 }
 
+/* One that was not there when the run began stays missing. */
+static bool same_programs(const json_t *then, struct allocator *al, struct fault *f)
+{
+    const json_t *programs = json_object_get(then, "programs");
+    for (size_t i = 0; i < al->programs; i++) {
+        struct linked_program *program = &al->program[i];
+        const json_t *id = json_object_get(programs, program->kernel);
+        if (!id)
+            program->trouble = "it was missing when the run began";
+        else if (strcmp(json_string_value(id) ? json_string_value(id) : "", program->build_id) != 0)
+            return fault_set(f, AK_USAGE, "%s has build-id %s, the folder's run began with %s", program->path,
+                             *program->build_id ? program->build_id : "(none)", json_string_value(id));
+    }
+    return true;
+}
+
 static bool same_allocator(struct arena *a, const json_t *then, const struct registry *registry,
                            struct fault *f)
 {
@@ -306,6 +334,8 @@ static bool same_allocator(struct arena *a, const json_t *then, const struct reg
         return fault_set(f, AK_USAGE,
                          "%s is now %s (build-id %s), the folder's run began with %s (build-id %s)", al->name,
                          al->real, al->build_id, meta_text(then, "path"), meta_text(then, "build_id"));
+    if (!same_programs(then, al, f))
+        return false;
     json_t *env = words_list(&al->env), *env_then = json_object_get(then, "env");
     bool same_env = !env_then || json_equal(env, env_then);
     json_decref(env);
@@ -313,7 +343,7 @@ static bool same_allocator(struct arena *a, const json_t *then, const struct reg
         return fault_set(f, AK_USAGE,
                          "env of %s is not what it was when the folder's run began; begin a new run",
                          al->name);
-    return *al->build_id || same_file(then, al->name, al->stamp, f);
+    return *al->build_id || linked_is(al) || same_file(then, al->name, al->stamp, f);
 }
 
 /* Another build of a kernel measures another thing: rows of both must not stand in one folder. */

@@ -94,6 +94,7 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
     if (path_is_folder(p->kernels)) {
         p->counters = arena_printf(a, "%s/lib/alloc-kernels/counters", prefix);
         p->simulator = arena_printf(a, "%s/lib/alloc-kernels/simulator.so", prefix);
+        p->linked = arena_printf(a, "%s/lib/alloc-kernels/musl", prefix);
         p->registry = arena_printf(a, "%s/share/alloc-kernels/registry.ini", prefix);
         p->experiments = arena_printf(a, "%s/share/alloc-kernels/experiments", prefix);
     } else {
@@ -109,6 +110,7 @@ bool paths_find(struct arena *a, struct paths *p, struct fault *f)
         p->kernels = arena_printf(a, "%s/kernels", prefix);
         p->counters = arena_printf(a, "%s/counters", prefix);
         p->simulator = arena_printf(a, "%s/simulator.so", p->libraries);
+        p->linked = arena_printf(a, "%s/musl/kernels", prefix);
         p->registry = arena_printf(a, "%s/allocators/registry.ini", p->root);
         p->experiments = arena_printf(a, "%s/experiments", p->root);
     }

@@ -8,6 +8,7 @@
  *   counters   ROOT/BUILD/counters                  PREFIX/lib/alloc-kernels/counters
  *   libraries  ROOT/BUILD/lib                       PREFIX/lib
  *   simulator  ROOT/BUILD/lib/simulator.so          PREFIX/lib/alloc-kernels/simulator.so
+ *   linked     ROOT/BUILD/musl/kernels              PREFIX/lib/alloc-kernels/musl
  *   registry   ROOT/allocators/registry.ini         PREFIX/share/alloc-kernels/registry.ini
  *   sweeps     ROOT/experiments                     PREFIX/share/alloc-kernels/experiments
  *
@@ -21,7 +22,7 @@
 #include "text.h"
 
 struct paths {
-    const char *launcher, *kernels, *counters, *libraries, *simulator, *registry, *experiments;
+    const char *launcher, *kernels, *counters, *libraries, *simulator, *linked, *registry, *experiments;
     const char *root;    /* of the source tree; NULL where installed */
     const char *program; /* the running ak itself */
 };

@@ -1,5 +1,6 @@
 #include "plan.h"
 #include "csv.h"
+#include "linked.h"
 #include "simulator/quantum.h"
 
 #include <inttypes.h>
@@ -351,17 +352,12 @@ static bool is_simulated(struct expansion *x)
 static bool profile_axis(struct expansion *x)
 {
     const struct setting *s = sweep_get(x->sweep, x->kernel->name, "profile");
-    struct words asked;
-    if (!s || kernel_param(x->kernel, "profile"))
-        return true;
-    if (!setting_values(x->arena, s, sweep_key("profile"), &asked, x->fault))
-        return false;
-    if (!words_have(&asked, "yes"))
+    if (!s || strcmp(s->value, "yes") != 0 || kernel_param(x->kernel, "profile"))
         return true;
     if (is_simulated(x))
         return setting_fault(x->fault, s,
                              "profile = yes, but the simulated machine has no clock to take samples by");
-    return add_axis(x, "profile", asked);
+    return axis_of(x, sweep_key("profile"), NULL);
 }
 
 static bool gather_axes(struct expansion *x)
@@ -419,6 +415,10 @@ static const char *why_not(struct expansion *x, const struct block *b, const str
     if (!allocator_runs_in(al, x->kernel))
         return arena_printf(x->arena, "%s does not run in %s: its registry section lists other kernels",
                             al->name, x->kernel->name);
+    const char *counters = block_option(b, "counters");
+    if (linked_is(al) && *counters && strcmp(counters, "auto") != 0 && strcmp(counters, "none") != 0)
+        return arena_printf(x->arena, "%s is linked into a static program, which can load no counters (%s)",
+                            al->name, counters);
     double space = 0, bytes = al->frees ? 0 : unfreed_bytes(b, x->cpus, &space);
     if (bytes > NEVER_FREES_BYTES_MAX)
         return arena_printf(x->arena, "%s never frees: it would need %.1f GiB", al->name,
@@ -515,9 +515,7 @@ static bool add_block(struct expansion *x, const size_t *at)
         } else if (strcmp(key, "variant") == 0) {
             b.variant = value;
         } else if (strcmp(key, "profile") == 0 && !kernel_param(x->kernel, "profile")) {
-            b.profiled = strcmp(value, "yes") == 0;
-            if (!b.profiled)
-                continue;
+            b.profiled = true;
         } else if (strcmp(key, "threads") == 0) {
             text_uint(value, 0, &b.threads);
         }

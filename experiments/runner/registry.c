@@ -9,7 +9,7 @@
 
 static const char *const keys[] = {"label",   "colour", "library", "version", "metadata", "required",
                                    "kernels", "frees",  "env",     "what",    "get",      "parts",
-                                   "compare"};
+                                   "compare", "linked"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
@@ -35,6 +35,7 @@ static struct allocator *add(struct arena *a, struct registry *r, const char *na
     *old = (struct allocator){.name = arena_strdup(a, name),
                               .label = arena_strdup(a, name),
                               .library = "",
+                              .linked = "",
                               .version_call = "",
                               .metadata_call = "",
                               .what = "",
@@ -82,7 +83,7 @@ static bool call_is_good(const char *how, const char *const *kinds)
     return false;
 }
 
-static const char *const version_calls[] = {"string", "hundreds", "mallctl", "tc", NULL};
+static const char *const version_calls[] = {"string", "hundreds", "mallctl", "tc", "text", NULL};
 static const char *const metadata_calls[] = {"stat", "mallctl", NULL};
 
 /* NAME=VALUE. The preloaded library is the allocator itself, and not to be set here. */
@@ -94,6 +95,14 @@ static bool variable_is_good(const char *text)
             (i == 0 || !isdigit((unsigned char)text[i])))
             return false;
     return length > 0 && text[length] == '=' && strncmp(text, "LD_PRELOAD=", strlen("LD_PRELOAD=")) != 0;
+}
+
+/* A relative path is relative to the registry's folder; a plain name stays one. */
+static const char *in_folder_of(struct arena *a, const char *path, const char *name)
+{
+    return !strchr(name, '/') || *name == '/'
+               ? name
+               : arena_printf(a, "%s/%s", path_folder(a, path_absolute(a, path)), name);
 }
 
 static bool take(struct arena *a, const char *path, const struct ini_entry *e, struct allocator *al,
@@ -108,15 +117,13 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
     else if (strcmp(e->name, "get") == 0)
         al->get = e->value;
     else if (strcmp(e->name, "library") == 0)
-        al->library = !strchr(e->value, '/') || *e->value == '/'
-                          ? e->value
-                          : arena_printf(a, "%s/%s", path_folder(a, path_absolute(a, path)), e->value);
+        al->library = in_folder_of(a, path, e->value);
     else if (strcmp(e->name, "version") == 0) {
         al->version_call = e->value;
         return !*e->value || strcmp(e->value, "file") == 0 || call_is_good(e->value, version_calls) ||
                fault_at(
                    f, path, e->line,
-                   "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL or file",
+                   "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL, text:SYMBOL or file",
                    e->value);
     } else if (strcmp(e->name, "metadata") == 0) {
         al->metadata_call = e->value;
@@ -129,6 +136,8 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
         return yes_or_no(path, e, &al->required, f);
     else if (strcmp(e->name, "frees") == 0)
         return yes_or_no(path, e, &al->frees, f);
+    else if (strcmp(e->name, "linked") == 0)
+        al->linked = in_folder_of(a, path, e->value);
     else if (strcmp(e->name, "compare") == 0)
         return yes_or_no(path, e, &al->compare, f);
     else if (strcmp(e->name, "kernels") == 0) {
@@ -178,6 +187,7 @@ bool registry_read(struct arena *a, const char *path, struct registry *r, struct
         for (size_t i = 0; i < file.entries; i++)
             if (strcmp(file.entry[i].section, section->name) == 0 && !take(a, path, &file.entry[i], al, f))
                 return false;
+        al->compare &= !*al->linked; /* it cannot be preloaded */
     }
     return true;
 }
@@ -205,6 +215,12 @@ bool registry_add_library(struct arena *a, struct registry *r, const char *name,
     al->named = true;
     al->what = "named on the command line";
     al->version_call = "file";
+    if (path_is_folder(library)) {
+        al->linked = path_absolute(a, library);
+        al->compare = false;
+        al->library = "(as linked)";
+        return true;
+    }
     al->library = strchr(library, '/') || path_is_file(library) ? path_absolute(a, library) : library;
     return true;
 }

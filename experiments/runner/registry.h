@@ -2,7 +2,8 @@
  * registry.h - the allocators that there are, and what became of them on this machine.
  *
  * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
- * library (soname, path, or empty for what programs are linked with), version (a --version-call),
+ * library (soname, path, or empty for what programs are linked with), linked (a folder of static programs, linked.h;
+ * `library` then names what is linked in, and empty is the C library's own), version (a --version-call),
  * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), compare (yes or
  * no), env (a list of
  * NAME=VALUE for its processes; $ORIGIN in it is the library's folder, as the loader has it), what (one line). The environment overrides a library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>; that counts as named by
@@ -20,6 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct linked_program; /* linked.h */
+
 struct allocator {
     /* from the registry */
     const char *name, *label, *library, *version_call, *metadata_call, *what;
@@ -27,6 +30,7 @@ struct allocator {
     bool required;
     bool frees;
     bool compare; /* `ak compare` takes it without being asked */
+    const char *linked; /* a name below paths->linked, or a path: where its static programs are; "": it is preloaded */
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
     struct words env; /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
@@ -45,6 +49,8 @@ struct allocator {
     const char *real;      /* real path of the object that must serve */
     const char *build_id;  /* as the file has it */
     const char *stamp;     /* file_stamp: tells builds without a build-id apart */
+    struct linked_program *program; /* of a linked one: then `real` is their folder, and build_id and stamp are "" */
+    size_t programs;
     /* from allocator_probe: what the library says of itself in a process */
     const char *version;
     const char *trouble; /* why it did not serve; "" if it did */
@@ -62,7 +68,7 @@ bool registry_read(struct arena *, const char *path, struct registry *, struct f
 /* Every kernel that a section lists is there: else AK_USAGE with the nearest name. */
 bool registry_check(struct arena *, const struct registry *, const struct words *kernels, struct fault *);
 struct allocator *registry_find(const struct registry *, const char *name);
-/* Add an allocator that the user named with its library (name=library). */
+/* Add an allocator that the user named with its library (name=library), or the folder of its static programs. */
 bool registry_add_library(struct arena *, struct registry *, const char *name, const char *library,
                           struct fault *);
 /* The position of an allocator in the registry, from 0. */
@@ -74,8 +80,8 @@ bool allocator_resolve(struct arena *, const struct paths *, struct allocator *,
 /* Ask it in a process of the kernel at `probe_kernel`. Sets version, trouble, machine_id. */
 bool allocator_probe(struct arena *, const struct paths *, const char *probe_kernel, struct allocator *,
                      struct fault *);
-/* NULL if the library is still there as it was resolved; else what changed. */
-const char *allocator_changed(struct arena *, const struct allocator *);
+/* NULL if the library, or the static program of that kernel, is still there as it was resolved; else what changed. */
+const char *allocator_changed(struct arena *, const struct allocator *, const char *kernel);
 bool allocator_runs_in(const struct allocator *, const struct kernel_info *);
 
 #endif

@@ -1,5 +1,6 @@
 #include "result.h"
 #include "csv.h"
+#include "linked.h"
 #include "trust.h"
 
 #include <inttypes.h>
@@ -197,18 +198,21 @@ static bool take_row(struct arena *a, struct result *r, const struct planned *p,
 /* The runner's own proof: the object that served is the file that was resolved, with that file's build-id. It is
  * the kernel's bytes that are compared: the row's text is made harmless and may be cut. */
 static bool served_as_expected(struct arena *a, struct result *r, const json_t *row,
-                               const struct allocator *al)
+                               const struct allocator *al, const char *kernel)
 {
+    const struct linked_program *program = linked_program(al, kernel);
+    const char *real = program ? program->path : al->real,
+               *build_id = program ? program->build_id : al->build_id;
     const char *path = json_string_value(json_object_get(row, "allocator_path"));
     const char *id = json_string_value(json_object_get(row, "allocator_build_id"));
     path = path ? path : "";
     id = id ? id : "";
-    if (strcmp(path, al->real) != 0)
+    if (strcmp(path, real) != 0)
         result_fail(a, r, STATUS_WRONG_ALLOCATOR, "malloc was served by %s, expected %s",
-                    *path ? path : "(not told)", al->real);
-    else if (strcmp(id, al->build_id) != 0)
+                    *path ? path : "(not told)", real);
+    else if (strcmp(id, build_id) != 0)
         result_fail(a, r, STATUS_WRONG_ALLOCATOR, "%s served with build-id %s, but the run began with %s",
-                    path, *id ? id : "(none)", *al->build_id ? al->build_id : "(none)");
+                    path, *id ? id : "(none)", *build_id ? build_id : "(none)");
     else
         return true;
     return false;
@@ -430,6 +434,26 @@ static void add_machine_metrics(struct arena *a, struct result *r, const struct 
     buffer_addf(b, "\n");
 }
 
+/* What an allocator adds to a program that it is linked into, in thousands of bytes: both without names. */
+static void add_size_metrics(struct result *r, const struct planned *p)
+{
+    struct buffer *b = &r->side[SIDE_METRICS];
+    const struct allocator *al = p->block->member[p->member].allocator;
+    const struct linked_program *program = linked_program(al, p->block->kernel->name);
+    if (!program)
+        return;
+    const char *why = linked_is_plain(al)     ? "the C library's own: what others are compared with"
+                      : program->plain_bytes ? ""
+                                             : "no program with the C library's own malloc to compare with";
+    buffer_addf(b, "%s,binary_kb,kB,%.3f,\n", p->row_id, (double)program->bytes / 1000);
+    buffer_addf(b, "%s,binary_added_kb,kB,", p->row_id);
+    if (!*why)
+        buffer_addf(b, "%.3f", ((double)program->bytes - (double)program->plain_bytes) / 1000);
+    buffer_add(b, ",", 1);
+    csv_field(b, why);
+    csv_end_row(b);
+}
+
 /* What may not be trusted in this mode is not there. */
 static void drop_untrusted(struct result *r, const struct planned *p)
 {
@@ -465,7 +489,7 @@ static bool has_pass(const struct planned *p, const char *pass)
 static void take_ok(struct arena *a, struct result *r, const struct planned *p, const json_t *json,
                     const json_t *row)
 {
-    if (!take_row(a, r, p, row) || !served_as_expected(a, r, row, p->block->member[p->member].allocator))
+    if (!take_row(a, r, p, row) || !served_as_expected(a, r, row, p->block->member[p->member].allocator, p->block->kernel->name))
         return;
     const char *ops = get(r, "ops");
     if (has_pass(p, "throughput") && (!*ops || strcmp(ops, "0") == 0)) {
@@ -481,6 +505,7 @@ static void take_ok(struct arena *a, struct result *r, const struct planned *p, 
         add_machine_metrics(a, r, p);
         drop_untrusted(r, p);
     }
+    add_size_metrics(r, p);
     take_profile(a, r, json_object_get(json, "profile"));
     r->status = STATUS_OK;
     r->detail = "";
