@@ -1,22 +1,22 @@
 /*
  * http_server - a static file server under load: this process is the server, its workers are the server's threads.
  *
- * It serves a small tree (http_server/tree.h: eight files of 200 B to 64 KiB, 4.9 KB a request in the mean) over HTTP/1.1
- * on loopback, and allocates as servers of its kind do: each request is parsed into blocks of its own, its answer is built
- * in a buffer that grows, and its body passes through a third. With the four headers that the loads here send, an op is
- * 11 malloc, 11 free and about 2 realloc of 16 B to 32 KiB, all freed when the answer is sent but for a line of the log, which
- * lives for 256 more answers; a connection has its state and an input buffer besides. Variant malloc: straight from the
- * allocator. Variant pool: from a pool that all threads share (http_server/pool.h), so that the allocator has next to nothing
- * to do: a case where it must not matter.
+ * It serves a small tree (http_server/tree.h: eight files of 200 B to 64 KiB, 4.9 KB a request in the mean) over
+ * HTTP/1.1 on loopback, and allocates as servers of its kind do: each request is parsed into blocks of its own, its
+ * answer is built in a buffer that grows, and its body passes through a third. With the four headers that the loads
+ * here send, an op is 10 malloc, 2 realloc (the first makes the block) and 11 free, of 12 B to 32 KiB, all in the op
+ * but for a line of the log, which lives for 256 more answers; a connection has its state and an input buffer besides.
+ * Variant malloc: straight from the allocator. Variant pool: from a pool that all threads share (http_server/pool.h),
+ * so that the allocator has next to nothing to do: a case where it must not matter.
  *
- * An op is one request answered with a file. The timed region is the life of the load, a program beside this process, with
- * its start (some 10 ms): `seconds` of wrk, or of the generator of this suite, or what another program takes. Threads, CPU
- * time and faults are the server's alone, and --ops means nothing. Neither threads nor load are slowed by each other's
- * absence: a machine whose CPUs both share measures both.
+ * An op is one request answered with a file. The timed region is the life of the load, a program beside this process,
+ * with its start (some 10 ms): `seconds` of wrk, or of the generator of this suite, or what another program takes.
+ * Threads, CPU time and faults are the server's alone; requests a second and latency are of both, where they share
+ * CPUs. --ops means nothing.
  *
- * Verified: every file, byte by byte, before and after the load; that the load saw no error and no other status; that what it
- * got, in requests and in bytes, is what was sent. The generator checks each byte; wrk, which stops with requests under way,
- * must have got, within those, as many bytes as its requests have by the known sizes.
+ * Verified: every file, byte by byte, before and after the load; that the load saw no error and no other status; that
+ * what it got, in requests and in bytes, is what was sent. The generator checks each byte; wrk, which stops with
+ * requests under way, must have got, within those, as many bytes as its requests have by the known sizes.
  */
 #include <errno.h>
 #include <math.h>
@@ -43,7 +43,7 @@
 #define FILES_THREAD 4u    /* epoll, eventfd, and a file that is sent */
 
 static const struct param params[] = {
-    { "load", PARAM_WORD, "wrk", "", 0, 0, NULL, "wrk (a closed loop), rate (requests at a constant rate), or a program's path" },
+    { "load", PARAM_WORD, "wrk", "", 0, 0, NULL, "wrk (a closed loop), rate (an open one), or a program's path" },
     { "connections", PARAM_INT, "500", "count", 1, 60000, NULL, "connections of the load" },
     { "load_threads", PARAM_INT, "12", "count", 1, 1024, NULL, "threads of the load" },
     { "seconds", PARAM_INT, "5", "s", 1, 3600, NULL, "how long the load lasts" },
@@ -54,11 +54,12 @@ static const struct param params[] = {
     { 0 },
 };
 
-/* The launch goes from phase to phase when the director says so; workers serve in all of them but the first and the last.
- * PREPARE: the first worker sets the site up. CHECK: files are checked, in setup. LOAD: in the timed region. REST: in verify. */
+/* The launch goes from phase to phase when the director says so; workers serve in all but the first and the last.
+ * PREPARE: the first worker sets the site up. CHECK: files are checked, in setup. LOAD: in the timed region. REST: in
+ * verify. */
 enum phase { PREPARE, CHECK, LOAD, REST, END };
 
-/* What the launch has once. Owner: the first worker up to CHECK, then the director; the workers read phase and server. */
+/* What the launch has once. Owner: the first worker up to CHECK, then the director; workers read phase and server. */
 static struct site {
     atomic_uint phase;
     atomic_uint up, driven, resting; /* workers that have come so far */
@@ -124,7 +125,7 @@ static void check(const char *when)
     site.checks += requests;
 }
 
-/* Requests other than of the client that checks. A thread may have lost its CPU between sending an answer and counting it. */
+/* What was answered, once it is as much as must have been: a thread may lose its CPU before it has counted. */
 static uint64_t answered_settled(uint64_t least)
 {
     uint64_t answered = 0;
@@ -162,14 +163,14 @@ static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_byte
 
     if (!wrk && !rate)
         return;
-    if (isnan(told[LOAD_REQUESTS]) || isnan(told[LOAD_BYTES]) || isnan(told[LOAD_ERRORS]) || isnan(told[LOAD_REFUSED])) {
+    if (isnan(told[LOAD_REQUESTS] + told[LOAD_BYTES] + told[LOAD_ERRORS] + told[LOAD_REFUSED])) {
         ak_fail("the load (%s) did not say what it got", param_word("load"));
         return;
     }
     for (unsigned file = 0; file < TREE_FILES; file++)
         largest = (double)site.size[file] > largest ? (double)site.size[file] : largest;
     double answered = (double)(answered_settled((uint64_t)told[LOAD_REQUESTS] + checked) - checked);
-    double bytes = (double)(TOTAL(bytes) - checked_bytes), wanted = (double)param_int("rate") * (double)param_int("seconds");
+    double bytes = (double)(TOTAL(bytes) - checked_bytes), wanted = (double)(param_int("rate") * param_int("seconds"));
     double under_way = wrk ? connections : 0;
 
     if (told[LOAD_ERRORS] > 0)
@@ -186,8 +187,8 @@ static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_byte
         ak_fail("the server sent %.0f bytes, the load got %.0f", bytes, told[LOAD_BYTES]);
     else if (wrk && fabs(told[LOAD_BYTES] - told[LOAD_REQUESTS] * mean) >
                         (double)param_int("load_threads") * slack + 2 * under_way * largest)
-        ak_fail("the load got %.0f bytes in %.0f requests, of %.0f bytes in the mean", told[LOAD_BYTES], told[LOAD_REQUESTS],
-                mean);
+        ak_fail("the load got %.0f bytes in %.0f requests, of %.0f bytes in the mean", told[LOAD_BYTES],
+                told[LOAD_REQUESTS], mean);
 }
 
 static uint64_t resident(void)
@@ -303,7 +304,7 @@ static int prepare(const struct ctx *c)
     return 0;
 }
 
-/* A worker that failed still goes on: others wait for no one but the director, and that one looks whether any failed. */
+/* Workers wait for no one but the director, which looks whether any of them failed. */
 static int setup(struct ctx *c)
 {
     struct state *s = c->priv;
@@ -370,7 +371,9 @@ static void teardown(struct ctx *c)
 static void report_time(const char *name, enum load_value value, double quantile)
 {
     double us = site.load.value[value], beyond = site.load.value[LOAD_REQUESTS] * (1 - quantile);
-    const char *why = isnan(us) ? "the load does not tell it" : beyond + 0.5 < 100 ? "too few requests for this quantile" : NULL;
+    const char *why = isnan(us)             ? "the load does not tell it"
+                      : beyond + 0.5 < 100 ? "too few requests for this quantile"
+                                           : NULL;
     ak_metric(name, "ms", us / 1e3, why);
 }
 

@@ -15,7 +15,8 @@
 
 int client_connect(uint16_t port)
 {
-    struct sockaddr_in there = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in there = { .sin_family = AF_INET, .sin_port = htons(port),
+                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     const struct timeval patience = { .tv_sec = PATIENCE_S };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

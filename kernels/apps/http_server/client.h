@@ -1,5 +1,6 @@
 /*
- * client.h - the client that checks what a server of the tree (tree.h) answers, byte by byte. It blocks, and is in no hurry.
+ * client.h - the client that checks what a server of the tree (tree.h) answers, byte by byte. It blocks, and is in no
+ * hurry.
  *
  * No kernel.h: tests use it too.
  */
@@ -31,8 +32,9 @@ int client_say(int fd, const char *text, size_t length);
 /* Read one answer: `head` where it has no body. 0, or -1: none came whole. */
 int client_hear(int fd, int head, struct answer *);
 
-/* Get every file over one connection, ask for the head of one, and for one that is not there. 0, with the whole sizes of the
- * answers in size[] (heads too), or -1 with `why`. *requests: how many there were, the last of them for what is not there. */
+/* Get every file over one connection, ask for the head of one, and for one that is not there. 0, with the whole
+ * sizes of the answers in size[] (heads too), or -1 with `why`. *requests: how many there were, the last for what is
+ * not there. */
 int client_check(uint16_t port, uint64_t seed, struct answer *, uint64_t size[TREE_FILES], unsigned *requests,
                  char why[CLIENT_WHY]);
 

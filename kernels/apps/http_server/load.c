@@ -14,8 +14,9 @@
 #define GRACE_MS 2000u
 #define UP_MOST  4 /* folders above a kernel: PREFIX/lib/alloc-kernels/musl/NAME is the deepest */
 
-const char *const load_name[LOAD_VALUES] = { "requests", "bytes",  "seconds", "errors", "refused", "mean_us",    "stdev_us",
-                                             "p50_us",   "p75_us", "p90_us",  "p99_us", "max_us",  "late_p99_us" };
+const char *const load_name[LOAD_VALUES] = { "requests", "bytes",  "seconds", "errors", "refused", "mean_us",
+                                             "stdev_us", "p50_us", "p75_us",  "p90_us", "p99_us",  "max_us",
+                                             "late_p99_us" };
 
 /* The generator that was built with this program, or one in PATH. */
 static const char *generator_find(void)

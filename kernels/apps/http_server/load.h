@@ -28,8 +28,8 @@ struct load_plan {
 /* In microseconds. Whatever was not told is NAN. */
 enum load_value { LOAD_REQUESTS, LOAD_BYTES, LOAD_SECONDS, LOAD_ERRORS, LOAD_REFUSED, LOAD_MEAN, LOAD_STDEV, LOAD_P50,
                   LOAD_P75, LOAD_P90, LOAD_P99, LOAD_MAX, LOAD_LATE_P99, LOAD_VALUES };
-/* Their names in the output: requests answered, bytes received with heads, seconds driven, errors of sockets, answers other
- * than 2xx and 3xx; then of latency; and how late requests were sent that were due. */
+/* Their names in the output: requests answered, bytes received with heads, seconds driven, errors of sockets, answers
+ * other than 2xx and 3xx; then of latency; and how late requests were sent that were due. */
 extern const char *const load_name[LOAD_VALUES];
 
 struct load_result { double value[LOAD_VALUES]; };

@@ -2,8 +2,8 @@
  * pool.h - where the server's memory comes from: straight from malloc, or from a pool that all threads share.
  *
  * The pool has a list of free blocks for each power of two, each under a lock of its own, and asks malloc for slabs
- * of many blocks only while it grows. That is how servers are built that do not want to depend on the allocator: with it
- * the allocator has next to nothing to do.
+ * of many blocks only while it grows. That is how servers are built that do not want to depend on the allocator: with
+ * it the allocator has next to nothing to do.
  */
 #ifndef HTTP_POOL_H
 #define HTTP_POOL_H

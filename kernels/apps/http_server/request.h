@@ -26,8 +26,8 @@ struct request {
     struct header *first;      /* in their order */
 };
 
-/* Parse the request at the start of `length` bytes. The number of bytes that it took, with *request made; 0 where its end
- * has not come yet; else the negative status to refuse it by, 500 where there is no memory. */
+/* Parse the request at the start of `length` bytes. The number of bytes that it took, with *request made; 0 where its
+ * end has not come yet; else the negative status to refuse it by, 500 where there is no memory. */
 long request_parse(const char *bytes, size_t length, struct request **request);
 void request_free(struct request *);
 

@@ -47,7 +47,8 @@ static const char *type_of(const char *path)
 void response_date(char text[RESPONSE_DATE], int64_t seconds)
 {
     static const char day[][4] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
-    static const char month[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+    static const char month[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
     time_t when = (time_t)seconds;
     struct tm t;
 
@@ -115,8 +116,8 @@ static void file_close(struct response *r)
 static bool refusal_make(struct response *r, bool head, const char *date)
 {
     const char *reason = reason_of(r->status);
-    return head_add(r, "HTTP/1.1 %d %s\r\nServer: ak\r\nDate: %s\r\n%sContent-Type: text/plain\r\nContent-Length: %zu\r\n"
-                       "Connection: %s\r\n\r\n",
+    return head_add(r, "HTTP/1.1 %d %s\r\nServer: ak\r\nDate: %s\r\n%sContent-Type: text/plain\r\n"
+                       "Content-Length: %zu\r\nConnection: %s\r\n\r\n",
                     r->status, reason, date, r->status == 405 ? "Allow: GET, HEAD\r\n" : "", strlen(reason) + 5,
                     r->close ? "close" : "keep-alive") &&
            (head || head_add(r, "%d %s\n", r->status, reason));

@@ -1,8 +1,8 @@
 /*
  * response.h - one answer: a head in a buffer that grows, and a file that passes through a block of at most 32 KiB.
  *
- * Blocks of an answer: itself, its head, the file's full path (only until it is open), and what the body passes through; the
- * head grows once or twice. Of a HEAD, or where a request is refused, only the first two.
+ * Blocks of an answer: itself, its head, the file's full path (only until it is open), and what the body passes
+ * through; the head grows once or twice. Of a HEAD, or where a request is refused, only the first two.
  */
 #ifndef HTTP_RESPONSE_H
 #define HTTP_RESPONSE_H
@@ -29,8 +29,8 @@ struct response {
 
 enum sent { SENT_ALL, SENT_SOME, SENT_BROKEN };
 
-/* Answer a request with a file below `root`, or refuse: `status` is a status to refuse it by, or 0. `date` is the text of
- * the header. NULL where there is no memory. */
+/* Answer a request with a file below `root`, or refuse: `status` is a status to refuse it by, or 0. `date` is the text
+ * of the header. NULL where there is no memory. */
 struct response *response_make(int status, const struct request *, const char *root, const char *date);
 /* Send as much as the socket takes. SENT_BROKEN: the connection is gone, or the file. */
 enum sent response_send(struct response *, int socket);

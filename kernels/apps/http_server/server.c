@@ -187,8 +187,8 @@ static ssize_t input_read(struct worker *w, struct connection *c)
     return recv(c->fd, c->input + c->ready, c->room - c->ready, 0);
 }
 
-/* After a last answer: shut our side, and take what comes until the other side has shut too. To close at once, with bytes
- * that nobody has read, would make the system throw the answer away. */
+/* After a last answer: shut our side, and take what comes until the other side has shut too. To close at once, with
+ * bytes that nobody has read, would make the system throw the answer away. */
 static void connection_leave(struct worker *w, struct connection *c)
 {
     c->leaving = true;
@@ -357,7 +357,8 @@ void worker_close(struct worker *w)
 
 int server_open(struct server *s, uint16_t port)
 {
-    struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t length = sizeof here;
     int yes = 1;
 

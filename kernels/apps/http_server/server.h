@@ -1,11 +1,13 @@
 /*
- * server.h - a static file server on loopback: HTTP/1.1, GET and HEAD, keep-alive, one request of a connection at a time.
+ * server.h - a static file server on loopback: HTTP/1.1, GET and HEAD, keep-alive, one request of a connection at a
+ * time.
  *
- * Each thread has an epoll of its own. All wait for the one listening socket; whoever accepts a connection gives it to the
- * threads in turn, so that each has as many whatever the load. A connection belongs to that thread until it ends.
+ * Each thread has an epoll of its own. All wait for the one listening socket; whoever accepts a connection gives it
+ * to the threads in turn, so that each has as many whatever the load. A connection belongs to that thread until it
+ * ends.
  *
- * Memory, all by pool.h: of a connection, its state and an input buffer that grows; of a request, request.h and response.h;
- * and of each thread the lines of its last LOG_LINES answers, which outlive many requests.
+ * Memory, all by pool.h: of a connection, its state and an input buffer that grows; of a request, request.h and
+ * response.h; and of each thread the lines of its last LOG_LINES answers, which outlive many requests.
  */
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
@@ -34,9 +36,10 @@ struct server {
     atomic_bool no_memory, no_files; /* it ran out of them: some requests were not answered */
 };
 
-/* What a thread did. Written by it alone, read by anybody. */
+/* What a thread did. Written by it alone, read by anybody. answered: with status 200; refused: with any other; bytes:
+ * of answers that were sent whole. */
 struct counts {
-    atomic_ullong connections, answered, refused, bytes; /* answered: status 200; refused: any other; bytes: sent whole */
+    atomic_ullong connections, answered, refused, bytes;
 };
 
 /* Owner: its thread, but for `first` and `counts`. */

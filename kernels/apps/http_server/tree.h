@@ -1,6 +1,6 @@
 /*
- * tree.h - the small site that is served: eight files of 200 B to 64 KiB whose bytes follow from a seed, and the order in
- * which a load asks for them. Whoever knows the seed knows every byte, so a load can check what it gets.
+ * tree.h - the small site that is served: eight files of 200 B to 64 KiB whose bytes follow from a seed, and the
+ * order in which a load asks for them. Whoever knows the seed knows every byte, so a load can check what it gets.
  *
  * No kernel.h: the load generator is a program of its own.
  */

@@ -1,10 +1,12 @@
 /*
- * ak-http-load - an open loop: requests at a constant rate to a server of the tree (tree.h), every byte of the answers checked.
+ * ak-http-load - an open loop: requests at a constant rate to a server of the tree (tree.h), every byte of the
+ * answers checked.
  *
- * Request i is due at start + i / rate, whatever the server does, and belongs to connection i modulo the number of those. One
- * whose connection still waits for an answer is sent as soon as that has come, and its latency counts from when it was due
- * all the same: a server that stalls makes all of them late, as it would make users wait (no coordinated omission). Since a
- * generator that gets no CPU would look like a slow server, it also tells how late it sent what it could have sent in time.
+ * Request i is due at start + i / rate, whatever the server does, and belongs to connection i modulo the number of
+ * those. One whose connection still waits for an answer is sent as soon as that has come, and its latency counts from
+ * when it was due all the same: a server that stalls makes all of them late, as it would make users wait (no
+ * coordinated omission). Since a generator that gets no CPU would look like a slow server, it also tells how late it
+ * sent what it could have sent in time.
  *
  * Prints lines "ak NAME VALUE", as load.h says. Exit status 1: an answer was wrong; 2: wrong usage; 3: no connection.
  */
@@ -34,7 +36,8 @@
 #define HEAD_MAX 1024u
 #define PIECE    65536u
 
-/* Owner: one thread. due: requests whose time has come; sent, done: of them. file: of the one under way, while sent > done. */
+/* Owner: one thread. due: requests whose time has come; sent, done: of them. file: of the one under way, while
+ * sent > done. */
 struct connection {
     int      fd;      /* -1: it broke */
     unsigned number;
@@ -277,7 +280,8 @@ static bool plan_make(char **argument)
             return false;
         tree_fill(plan.seed, file, plan.body[file]);
         plan.text_length[file] = (size_t)snprintf(plan.text[file], sizeof plan.text[file],
-                                                  "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nUser-Agent: ak-http-load\r\n"
+                                                  "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n"
+                                                  "User-Agent: ak-http-load\r\n"
                                                   "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
                                                   "Accept-Encoding: identity\r\n\r\n",
                                                   tree_file[file].path, plan.port);
@@ -336,7 +340,7 @@ int main(int argc, char **argv)
     static struct thread sum;
     struct thread *whole = &sum;
     if (argc != 7 || !plan_make(argv + 1))
-        return refuse(2, "usage: ak-http-load PORT CONNECTIONS THREADS SECONDS RATE SEED, no more threads than connections");
+        return refuse(2, "usage: ak-http-load PORT CONNECTIONS THREADS SECONDS RATE SEED (threads <= connections)");
     struct thread *thread = calloc(plan.threads, sizeof *thread);
     if (thread == NULL)
         return refuse(3, "out of memory");
