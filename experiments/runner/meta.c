@@ -165,8 +165,8 @@ static json_t *kernels_meta(const struct plan *plan)
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
             json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
-                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "timed",
+                list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
+                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "app", (int)k->app, "timed",
                                 (int)k->timed,
                                 "path", text_or_null(k->path), "build_id", text_or_null(k->build_id), "file",
                                 file_or_null(k->build_id, k->stamp)));

@@ -352,12 +352,17 @@ static bool is_simulated(struct expansion *x)
 static bool profile_axis(struct expansion *x)
 {
     const struct setting *s = sweep_get(x->sweep, x->kernel->name, "profile");
-    if (!s || strcmp(s->value, "yes") != 0 || kernel_param(x->kernel, "profile"))
+    struct words asked;
+    if (!s || kernel_param(x->kernel, "profile"))
+        return true;
+    if (!setting_values(x->arena, s, sweep_key("profile"), &asked, x->fault))
+        return false;
+    if (!words_have(&asked, "yes"))
         return true;
     if (is_simulated(x))
         return setting_fault(x->fault, s,
                              "profile = yes, but the simulated machine has no clock to take samples by");
-    return axis_of(x, sweep_key("profile"), NULL);
+    return add_axis(x, "profile", asked);
 }
 
 static bool gather_axes(struct expansion *x)
@@ -515,7 +520,9 @@ static bool add_block(struct expansion *x, const size_t *at)
         } else if (strcmp(key, "variant") == 0) {
             b.variant = value;
         } else if (strcmp(key, "profile") == 0 && !kernel_param(x->kernel, "profile")) {
-            b.profiled = true;
+            b.profiled = strcmp(value, "yes") == 0;
+            if (!b.profiled)
+                continue;
         } else if (strcmp(key, "threads") == 0) {
             text_uint(value, 0, &b.threads);
         }
