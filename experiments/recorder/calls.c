@@ -105,7 +105,7 @@ static inline uint64_t label_check(uint64_t name, const void *block)
 static inline void label_put(void *block, size_t usable, uint64_t name)
 {
     struct label l = { name, label_check(name, block) };
-    memcpy((char *)block + usable - LABEL_BYTES, &l, sizeof l);
+    __builtin_memcpy((char *)block + usable - LABEL_BYTES, &l, sizeof l);
 }
 
 static inline bool label_get(const void *block, size_t usable, uint64_t *name)
@@ -113,7 +113,7 @@ static inline bool label_get(const void *block, size_t usable, uint64_t *name)
     struct label l;
     if (usable < LABEL_BYTES)
         return false;
-    memcpy(&l, (const char *)block + usable - LABEL_BYTES, sizeof l);
+    __builtin_memcpy(&l, (const char *)block + usable - LABEL_BYTES, sizeof l);
     *name = l.name;
     return l.check == label_check(l.name, block);
 }
@@ -126,7 +126,7 @@ static inline uint64_t name_make(const struct journal *j)
 /* ---- events ---- */
 
 /* After a block came. */
-static inline void *made(struct journal *j, void *block, enum event_kind kind, size_t size, unsigned align_log2)
+static inline __attribute__((always_inline)) void *made(struct journal *j, void *block, enum event_kind kind, size_t size, unsigned align_log2)
 {
     if (__builtin_expect(block == NULL, 0))
         return NULL;
@@ -136,20 +136,23 @@ static inline void *made(struct journal *j, void *block, enum event_kind kind, s
     return block;
 }
 
-/* The name of a block, for an event that takes it. One that has none gets one. */
+/* A block that was there before gets a name. */
+static __attribute__((noinline)) uint64_t inherit(struct journal *j, size_t size)
+{
+    struct event e = { .kind = EVENT_INHERIT, .size = size };
+    uint64_t name = name_make(j);
+    journal_add(j, &e);
+    return name;
+}
+
+/* The name of a block, for an event that takes it. */
 static inline void name_get(struct journal *j, void *block, struct event *e)
 {
     size_t usable = next.usable(block);
     uint64_t name;
-    if (__builtin_expect(!label_get(block, usable, &name), 0)) {
-        struct event inherit = { .kind = EVENT_INHERIT, .size = usable };
-        name = name_make(j);
-        journal_add(j, &inherit);
-    } else if (__builtin_expect(name >> ERA_SHIFT != (j->era & 0xff), 0)) {
-        struct event inherit = { .kind = EVENT_INHERIT, .size = usable - LABEL_BYTES };
-        name = name_make(j);
-        journal_add(j, &inherit);
-    }
+    bool labelled = label_get(block, usable, &name);
+    if (__builtin_expect(!labelled || name >> ERA_SHIFT != (j->era & 0xff), 0))
+        name = inherit(j, labelled ? usable - LABEL_BYTES : usable);
     e->thread = (uint32_t)(name >> NUMBER_BITS & 0xffff);
     e->number = name & ((1ull << NUMBER_BITS) - 1);
 }

@@ -64,7 +64,7 @@ static void *spool_map(int flags, off_t offset, size_t length, int *error)
     if (*error == 0) {
         if (flags & O_CREAT && geteuid() == 0)
             fchmod(fd, 0666); /* it may become another user */
-        memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+        memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, offset);
         *error = memory == MAP_FAILED ? errno : 0;
     }
     if (fd >= 0)

@@ -73,7 +73,7 @@ static inline void journal_leave(struct journal *j)
 }
 
 /* The bytes come before the count that makes them valid: a process can end between any two. */
-static inline void journal_add(struct journal *j, struct event *e)
+static inline __attribute__((always_inline)) void journal_add(struct journal *j, struct event *e)
 {
     if (__builtin_expect(j->at >= j->limit, 0) && !journal_slot(j))
         return;

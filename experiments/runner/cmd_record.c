@@ -1,0 +1,324 @@
+/*
+ * ak record - the allocation events of any program in a file (docs/traces.md), and what such a file holds.
+ */
+#include "../recorder/spool.h"
+#include "command.h"
+#include "compare_target.h"
+#include "orphans.h"
+#include "seal.h"
+#include "trace_show.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LIBRARY      "libak-record.so"
+#define EXIT_NO_EXEC 127
+
+struct request {
+    const char *file, *children, *show;
+    char *const *argv; /* the command */
+};
+
+static bool read_options(struct arena *a, int argc, char **argv, struct request *r, struct fault *f)
+{
+    const char *file = NULL, *children = NULL, *show = NULL;
+    const struct command_option options[] = {
+        {"-o", &file, NULL}, {"--children", &children, NULL}, {"--show", &show, NULL}, {0}};
+    int left;
+    if (!command_options(a, argc, argv, options, &left, f))
+        return false;
+    if (show && (left > 1 || file || children))
+        return fault_set(f, AK_USAGE, "record: --show FILE stands alone");
+    if (!show && left < 2)
+        return fault_set(f, AK_USAGE, "record: no command, expected ak record [-o FILE] -- COMMAND...");
+    argv[left] = NULL;
+    *r = (struct request){file, children ? children : "most", show, argv + 1};
+    if (!show && !file)
+        r->file = arena_printf(a, "%s.trace", path_name(argv[1]));
+    return true;
+}
+
+/* ---- the folder of a recording, beside the file to come: on the same file system ---- */
+
+static const char *folder_make(struct arena *a, const char *file, struct fault *f)
+{
+    struct spool_control control = {0};
+    char *folder = arena_printf(a, "%s.recording-XXXXXX", path_absolute(a, file));
+    if (!mkdtemp(folder)) {
+        fault_set(f, AK_ENVIRONMENT, "%s: %s", folder, strerror(errno));
+        return NULL;
+    }
+    const char *name = arena_printf(a, "%s/" SPOOL_CONTROL, folder);
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = fd >= 0 && write(fd, &control, sizeof control) == sizeof control;
+    if (good && geteuid() == 0) /* a program may become another user, and then fork */
+        good = fchmod(fd, 0666) == 0 && chmod(folder, 01777) == 0;
+    if (!good)
+        fault_set(f, AK_ENVIRONMENT, "%s: %s", name, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return folder;
+}
+
+static void folder_remove(struct arena *a, const char *folder)
+{
+    struct words names = names_in(a, folder, "");
+    for (size_t i = 0; i < names.count; i++)
+        unlink(arena_printf(a, "%s/%s", folder, names.word[i]));
+    rmdir(folder);
+}
+
+/* The library, by a link in the folder where its own path would be parted in LD_PRELOAD; NULL with a fault. */
+static const char *library_find(struct arena *a, const struct paths *paths, const char *folder, struct fault *f)
+{
+    const char *library = arena_printf(a, "%s/" LIBRARY, paths->libraries);
+    const char *link = arena_printf(a, "%s/" LIBRARY, folder);
+    if (!path_is_file(library))
+        fault_set(f, AK_ENVIRONMENT, "%s is missing; build it (make)", library);
+    else if (!strpbrk(library, " \t\n:"))
+        return library;
+    else if (strpbrk(link, " \t\n:"))
+        fault_set(f, AK_ENVIRONMENT,
+                  "blanks or colons in the paths of both %s and the trace, which LD_PRELOAD cannot carry: give "
+                  "-o a path without",
+                  library);
+    else if (symlink(library, link) != 0)
+        fault_set(f, AK_ENVIRONMENT, "%s: %s", link, strerror(errno));
+    return f->code == AK_DONE ? link : NULL;
+}
+
+/* ---- the run ---- */
+
+struct run {
+    pid_t pid;
+    int status;
+    struct seal_clock from, to;
+};
+
+static _Noreturn void become(const struct target *t, const struct request *r, const char *folder, const char *library,
+                             const sigset_t *mask)
+{
+    struct arena a = {0};
+    const char *before = getenv("LD_PRELOAD");
+    signal(SIGPIPE, SIG_DFL); /* ak ignores both; ignored signals survive exec */
+    signal(SIGXFSZ, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    const char *all = before && *before ? arena_printf(&a, "%s:%s", library, before) : library;
+    if (setenv("LD_PRELOAD", all, 1) == 0 && setenv(SPOOL_ENV, folder, 1) == 0)
+        execv(t->path, r->argv);
+    fprintf(stderr, "ak: %s: %s\n", t->path, strerror(errno));
+    _exit(EXIT_NO_EXEC);
+}
+
+/* Until the last process of the command has ended. A signal to ak alone is handed on; one from the terminal reached the
+ * command by itself. Once only what the command left behind runs, a signal ends that. */
+static void wait_for_all(struct run *run, const sigset_t *watched)
+{
+    bool ended = false;
+    for (;;) {
+        int status;
+        pid_t gone = waitpid(-1, &status, WNOHANG);
+        if (gone == run->pid) {
+            run->status = status;
+            ended = true;
+        }
+        if (gone > 0)
+            continue;
+        if (gone < 0 && errno == ECHILD)
+            return;
+        siginfo_t info;
+        int signal_number = sigwaitinfo(watched, &info);
+        if (signal_number < 0 || signal_number == SIGCHLD)
+            continue;
+        if (ended)
+            orphans_end();
+        else if (info.si_code <= 0)
+            kill(run->pid, signal_number);
+    }
+}
+
+static bool run_command(const struct target *t, const struct request *r, const char *folder, const char *library,
+                        struct run *run, struct fault *f)
+{
+    sigset_t watched, before;
+    sigemptyset(&watched);
+    static const int signals[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaddset(&watched, signals[i]);
+    sigprocmask(SIG_BLOCK, &watched, &before);
+    run->from = seal_clock_now();
+    run->pid = fork();
+    if (run->pid == 0)
+        become(t, r, folder, library, &before);
+    if (run->pid > 0)
+        wait_for_all(run, &watched);
+    run->to = seal_clock_now();
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return run->pid > 0 || fault_set(f, AK_ENVIRONMENT, "fork: %s", strerror(errno));
+}
+
+/* ---- which processes are kept ---- */
+
+static const char *program_of(struct arena *a, const struct recorded *p)
+{
+    return path_name(arena_strndup(a, p->facts.command, strcspn(p->facts.command, " ")));
+}
+
+static bool wanted(struct arena *a, const struct request *r, const struct run *run, const struct recorded *p)
+{
+    if (p->events == 0)
+        return false;
+    if (strcmp(r->children, "first") == 0)
+        return p->facts.pid == (uint64_t)run->pid;
+    return strcmp(r->children, "most") == 0 || strcmp(r->children, "each") == 0 ||
+           strcmp(r->children, program_of(a, p)) == 0;
+}
+
+static struct recorded *busiest(struct arena *a, const struct request *r, const struct run *run,
+                                const struct recording *rec)
+{
+    struct recorded *most = NULL;
+    for (size_t i = 0; i < rec->count; i++)
+        if (wanted(a, r, run, &rec->process[i]) && (!most || rec->process[i].facts.calls > most->facts.calls))
+            most = &rec->process[i];
+    return most;
+}
+
+/* How it ended. Only the command's own status is known here, and that is the last image's of its process. */
+static const char *end_of(struct arena *a, const struct run *run, const struct recording *rec, const struct recorded *p)
+{
+    bool last = p->facts.pid == (uint64_t)run->pid;
+    for (const struct recorded *q = p + 1; q < rec->process + rec->count; q++)
+        last = last && q->facts.pid != p->facts.pid;
+    if (last && WIFSIGNALED(run->status))
+        return arena_printf(a, "signal %d (%s)", WTERMSIG(run->status), strsignal(WTERMSIG(run->status)));
+    if (last)
+        return arena_printf(a, "exit status %d%s", WEXITSTATUS(run->status), p->exited ? "" : " by _exit");
+    return p->exited ? "exit" : "without exit handlers: _exit, exec or a signal";
+}
+
+static bool keep(struct arena *a, const struct run *run, const struct recording *rec, struct recorded *p,
+                 const char *file, struct fault *f)
+{
+    if (!recorded_seal(a, p, end_of(a, run, rec, p), &run->from, &run->to, file, f))
+        return false;
+    fprintf(stderr, "%s: %" PRIu64 " calls of %s (process %" PRIu64 "), %s\n", file, p->facts.calls,
+            program_of(a, p), p->facts.pid, p->facts.end);
+    return true;
+}
+
+static bool keep_wanted(struct arena *a, const struct request *r, const struct run *run, const struct recording *rec,
+                        struct fault *f)
+{
+    struct recorded *most = busiest(a, r, run, rec);
+    uint64_t others = 0, calls = 0;
+    if (!most)
+        return fault_set(f, AK_USAGE, "--children %s: no recorded process of that name made a call; there are %zu processes, "
+                         "which --children each keeps", r->children, rec->count);
+    if (strcmp(r->children, "each") == 0) {
+        for (size_t i = 0, n = 0; i < rec->count; i++)
+            if (wanted(a, r, run, &rec->process[i]) &&
+                !keep(a, run, rec, &rec->process[i], arena_printf(a, "%s.%zu", r->file, ++n), f))
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i < rec->count; i++)
+        if (&rec->process[i] != most) {
+            others++;
+            calls += rec->process[i].facts.calls;
+        }
+    if (!keep(a, run, rec, most, r->file, f))
+        return false;
+    if (others)
+        fprintf(stderr, "%" PRIu64 " other %s of the command made %" PRIu64 " calls: --children each keeps theirs\n", others,
+                others == 1 ? "process" : "processes", calls);
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool check_recording(const struct run *run, const struct recording *rec, struct fault *f)
+{
+    bool any = false;
+    for (size_t i = 0; i < rec->count; i++) {
+        if (rec->process[i].own)
+            return fault_set(f, AK_ENVIRONMENT,
+                             "%s is not recorded: it brings its own malloc (%s), which comes before every library's",
+                             rec->process[i].facts.command, rec->process[i].facts.served);
+        any = any || rec->process[i].facts.pid == (uint64_t)run->pid;
+    }
+    if (rec->error)
+        return fault_set(f, AK_ENVIRONMENT, "the recording failed in process %d: %s: %s; no trace is kept", rec->failed_pid,
+                         rec->what, strerror(rec->error));
+    if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == EXIT_NO_EXEC && !any)
+        return fault_set(f, AK_USAGE, "the command could not be started");
+    if (!any)
+        return fault_set(f, AK_ENVIRONMENT,
+                         "nothing was recorded: the recorder was not loaded into the command (is it static, or does "
+                         "it clear the environment?)");
+    return true;
+}
+
+/* The command's failure and calls that are missing are told last, with the traces in place. */
+static bool tell_failures(const struct run *run, const struct recording *rec, struct fault *f)
+{
+    for (size_t i = 0; i < rec->count; i++)
+        if (rec->process[i].facts.unseen)
+            return fault_set(f, AK_FAILED,
+                             "process %" PRIu64 ": %" PRIu64 " calls came from a signal handler in the middle of "
+                             "another call, and are not in the trace", rec->process[i].facts.pid, rec->process[i].facts.unseen);
+    if (WIFSIGNALED(run->status))
+        return fault_set(f, AK_FAILED, "the command was ended by signal %d (%s)", WTERMSIG(run->status),
+                         strsignal(WTERMSIG(run->status)));
+    return WEXITSTATUS(run->status) == 0 ||
+           fault_set(f, AK_FAILED, "the command ended with exit status %d", WEXITSTATUS(run->status));
+}
+
+static bool record(struct arena *a, const struct paths *paths, const struct request *r, struct fault *f)
+{
+    struct target target;
+    struct run run = {0};
+    struct recording rec;
+    if (!target_find(a, r->argv[0], &target, f))
+        return false;
+    if (target.refusal)
+        return fault_set(f, AK_ENVIRONMENT, "%s", target.refusal);
+    const char *folder = folder_make(a, r->file, f);
+    const char *library = folder && f->code == AK_DONE ? library_find(a, paths, folder, f) : NULL;
+    bool good = library && run_command(&target, r, folder, library, &run, f) && recording_read(a, folder, &rec, f) &&
+                check_recording(&run, &rec, f) && keep_wanted(a, r, &run, &rec, f) && tell_failures(&run, &rec, f);
+    if (folder)
+        folder_remove(a, folder);
+    return good;
+}
+
+static int cmd_record(int argc, char **argv)
+{
+    struct arena arena = {0};
+    struct fault fault = {0};
+    struct paths paths;
+    struct request request;
+    bool good = read_options(&arena, argc, argv, &request, &fault) && paths_find(&arena, &paths, &fault);
+    if (good)
+        good = request.show ? trace_show(&arena, request.show, &fault) : record(&arena, &paths, &request, &fault);
+    arena_free(&arena);
+    return good ? AK_DONE : fault_print(&fault);
+}
+
+AK_COMMAND(command_record, "record", "[-o FILE] [--children WHICH] -- COMMAND... | --show FILE",
+           "the allocation events of a program, into a file that the kernel replay plays back",
+           "  -o FILE           the trace; default: the command's name with .trace, in this folder\n"
+           "  --children WHICH  of the processes that the command starts: most (default), the one with the most calls;\n"
+           "                    first, the command itself; NAME, the busiest with that program; each, all of them, into\n"
+           "                    FILE.1, FILE.2, ... in the order in which they began\n"
+           "  --show FILE       what a trace holds\n\n"
+           "The recording ends when the last process of the command has. docs/traces.md says what it costs.\n",
+           cmd_record);
