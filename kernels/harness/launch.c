@@ -665,10 +665,6 @@ int launch_check(char *why, size_t why_size)
         snprintf(why, why_size, "--no-alloc: the libraries of this kernel call the allocator, no stub can stand for it");
         return EXIT_USAGE;
     }
-    if (kernel.subject && launch.simulated) {
-        snprintf(why, why_size, "--counters sim: the program under test runs outside the simulated machine");
-        return EXIT_USAGE;
-    }
     if (kernel.subject && param_int("threads") > 1) {
         snprintf(why, why_size, "--threads: one thread starts the program under test and its load");
         return EXIT_USAGE;
