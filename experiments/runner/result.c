@@ -62,7 +62,7 @@ void result_begin(struct arena *a, const struct run_facts *run, const struct pla
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         put(r, options[i], block_option(b, options[i]));
     uint64_t total;
-    if (*block_option(b, "ops"))
+    if (b->threads && *block_option(b, "ops")) /* a kernel that takes its own says how it divides the work */
         put(r, "ops_per_thread", block_option(b, "ops"));
     else if (b->threads && text_uint(block_option(b, "ops_total"), 0, &total))
         put_number(a, r, "ops_per_thread", (total + b->threads - 1) / b->threads);
