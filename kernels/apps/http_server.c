@@ -38,6 +38,7 @@
 #include "http_server/server.h"
 #include "http_server/tree.h"
 
+#define WORKERS_MAX  4096 /* as many threads as a launch may have */
 #define SETTLE_MS    5000u /* for the last answers to be counted */
 #define FILES_BESIDE 64u   /* open files that are neither connections nor of the threads */
 #define FILES_THREAD 4u    /* epoll, eventfd, and a file that is sent */
@@ -64,10 +65,11 @@ static struct site {
     atomic_uint phase;
     atomic_uint up, driven, resting; /* workers that have come so far */
     struct server server;
-    struct worker *worker[4096];
+    _Atomic(struct worker *) worker[WORKERS_MAX];
     char     folder[101], root[128]; /* root: what is served, below it */
     pthread_t director;
-    bool     directed;               /* there is a director to wait for */
+    bool     directed;               /* there is one to join */
+    atomic_bool directs;             /* it may still wake workers */
     struct answer answer;            /* of the client that checks */
     uint64_t size[TREE_FILES];       /* of whole answers, heads too */
     unsigned checks;                 /* requests of the client that checks */
@@ -101,16 +103,18 @@ static bool come(const atomic_uint *counter, unsigned threads)
 static void phase_begin(enum phase phase)
 {
     atomic_store(&site.phase, phase);
-    for (unsigned t = 0; t < site.server.workers; t++)
-        if (site.worker[t] != NULL)
-            worker_wake(site.worker[t]);
+    for (unsigned t = 0; t < site.server.workers; t++) {
+        struct worker *w = atomic_load(&site.worker[t]);
+        if (w != NULL)
+            worker_wake(w);
+    }
 }
 
 static uint64_t total(size_t counter)
 {
     uint64_t sum = 0;
     for (unsigned t = 0; t < site.server.workers; t++)
-        sum += atomic_load((atomic_ullong *)(void *)((char *)&site.worker[t]->counts + counter));
+        sum += atomic_load((atomic_ullong *)(void *)((char *)&atomic_load(&site.worker[t])->counts + counter));
     return sum;
 }
 #define TOTAL(counter) total(offsetof(struct counts, counter))
@@ -125,14 +129,11 @@ static void check(const char *when)
     site.checks += requests;
 }
 
-/* What was answered, once it is as much as must have been: a thread may lose its CPU before it has counted. */
-static uint64_t answered_settled(uint64_t least)
+/* Until so much was counted: a thread may lose its CPU between an answer and its count. */
+static void settle(uint64_t answered, uint64_t refused)
 {
-    uint64_t answered = 0;
-    for (unsigned i = 0; i < SETTLE_MS; i++, nap())
-        if ((answered = TOTAL(answered)) >= least)
-            break;
-    return answered;
+    for (unsigned i = 0; i < SETTLE_MS && (TOTAL(answered) < answered || TOTAL(refused) < refused); i++)
+        nap();
 }
 
 /* The most that the bytes of some requests in the order of a cycle are off their number times the mean. */
@@ -154,7 +155,7 @@ static double cycle_slack(double *mean)
     return most - least;
 }
 
-/* What the load got against what was sent. `checked` answers of `checked_bytes` are the client's. */
+/* What the load got against what was sent, less what the client that checks got before: answers, refusals, bytes. */
 static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_bytes)
 {
     const double *told = site.load.value;
@@ -169,7 +170,8 @@ static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_byte
     }
     for (unsigned file = 0; file < TREE_FILES; file++)
         largest = (double)site.size[file] > largest ? (double)site.size[file] : largest;
-    double answered = (double)(answered_settled((uint64_t)told[LOAD_REQUESTS] + checked) - checked);
+    settle((uint64_t)told[LOAD_REQUESTS] + checked, refused);
+    double answered = (double)(TOTAL(answered) - checked);
     double bytes = (double)(TOTAL(bytes) - checked_bytes), wanted = (double)(param_int("rate") * param_int("seconds"));
     double under_way = wrk ? connections : 0;
 
@@ -218,11 +220,10 @@ static void direct(void)
     if (!come(&site.up, threads))
         return;
     check("before");
-    uint64_t answered = TREE_FILES + 1, refused = TOTAL(refused), bytes;
     if (ak_failed())
         return;
-    answered_settled(answered);
-    bytes = TOTAL(bytes);
+    settle(site.checks - 1, 1); /* the last was for what is not there */
+    uint64_t answered = TOTAL(answered), refused = TOTAL(refused), bytes = TOTAL(bytes);
     site.rss_rest = resident();
     phase_begin(LOAD);
     if (!come(&site.driven, threads))
@@ -251,6 +252,7 @@ static void *director_main(void *argument)
     unpin();
     direct();
     phase_begin(END);
+    atomic_store(&site.directs, false);
     return NULL;
 }
 
@@ -297,11 +299,14 @@ static int prepare(const struct ctx *c)
     site.server.workers = c->threads;
     site.server.worker = site.worker;
     pool_choose(variant_is("pool"));
+    atomic_store(&site.phase, CHECK);
+    atomic_store(&site.directs, true);
     int rc = pthread_create(&site.director, NULL, director_main, NULL);
-    if (rc != 0)
-        return ak_lacks("a thread cannot be started: %s", strerror(rc));
-    site.directed = true;
-    return 0;
+    site.directed = rc == 0;
+    if (rc == 0)
+        return 0;
+    atomic_store(&site.directs, false);
+    return ak_lacks("a thread cannot be started: %s", strerror(rc));
 }
 
 /* Workers wait for no one but the director, which looks whether any of them failed. */
@@ -310,18 +315,15 @@ static int setup(struct ctx *c)
     struct state *s = c->priv;
     unsigned spins = 0;
 
-    site.worker[c->thread] = &s->worker;
-    if (c->thread == 0) {
-        int rc = prepare(c);
-        atomic_store(&site.phase, rc == 0 ? CHECK : END);
-    }
+    if (c->thread == 0 && prepare(c) != 0)
+        return 1;
     while (atomic_load(&site.phase) == PREPARE && !ak_failed())
         ak_relax(&spins);
     if (ak_failed())
         return 1;
-    if (worker_open(&s->worker, &site.server) != 0)
-        return ak_lacks("epoll: %s", strerror(errno));
     s->open = true;
+    if (worker_open(&s->worker, &site.server, c->thread) != 0)
+        return ak_lacks("epoll: %s", strerror(errno));
     atomic_fetch_add(&site.up, 1);
     worker_serve(&s->worker, &site.phase, LOAD);
     return ak_failed();
@@ -357,13 +359,16 @@ static int verify(struct ctx *c)
 static void teardown(struct ctx *c)
 {
     struct state *s = c->priv;
+    unsigned spins = 0;
 
+    while (atomic_load(&site.directs))
+        ak_relax(&spins);
+    if (s->open)
+        worker_close(&s->worker);
     if (c->thread == 0 && site.directed) {
         pthread_join(site.director, NULL);
         server_close(&site.server);
     }
-    if (s->open)
-        worker_close(&s->worker);
 }
 
 /* ---- what is told ---- */

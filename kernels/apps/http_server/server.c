@@ -76,10 +76,12 @@ static bool watch(int epoll, int operation, struct connection *c, bool writes)
 static void connection_make(struct worker *w, int fd, const struct sockaddr_in *peer)
 {
     struct server *s = w->server;
-    struct worker *to = s->worker[atomic_fetch_add(&s->turn, 1) % s->workers];
+    struct worker *to;
     struct connection *c = pool_get(sizeof *c);
     char address[INET_ADDRSTRLEN] = "";
 
+    while ((to = atomic_load(&s->worker[atomic_fetch_add(&s->turn, 1) % s->workers])) == NULL)
+        ; /* w is one */
     if (c == NULL) {
         no_memory(w, NULL);
         close(fd);
@@ -323,7 +325,7 @@ void worker_wake(struct worker *w)
         ;
 }
 
-int worker_open(struct worker *w, struct server *s)
+int worker_open(struct worker *w, struct server *s, unsigned number)
 {
     w->server = s;
     pthread_mutex_init(&w->lock, NULL);
@@ -333,10 +335,11 @@ int worker_open(struct worker *w, struct server *s)
     w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event wake = { .events = EPOLLIN, .data.ptr = w },
                        listen = { .events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = s };
-    return w->epoll < 0 || w->wake < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->wake, &wake) != 0 ||
-                   epoll_ctl(w->epoll, EPOLL_CTL_ADD, s->listener, &listen) != 0
-               ? -1
-               : 0;
+    if (w->epoll < 0 || w->wake < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->wake, &wake) != 0 ||
+        epoll_ctl(w->epoll, EPOLL_CTL_ADD, s->listener, &listen) != 0)
+        return -1;
+    atomic_store(&s->worker[number], w);
+    return 0;
 }
 
 void worker_close(struct worker *w)

@@ -30,7 +30,7 @@ struct server {
     uint16_t    port;
     const char *root;    /* the folder that is served */
     uint64_t    idle_ns; /* a connection that gets no request through for so long is closed */
-    struct worker **worker; /* all of them, set before the first works */
+    _Atomic(struct worker *) *worker; /* `workers` of them; NULL where one is not up yet */
     unsigned    workers;
     atomic_uint turn;    /* who gets the next connection */
     atomic_bool no_memory, no_files; /* it ran out of them: some requests were not answered */
@@ -59,8 +59,8 @@ struct worker {
 /* Listen on loopback; port 0: any that is free. 0, or -1 with errno. */
 int server_open(struct server *, uint16_t port);
 void server_close(struct server *);
-/* 0, or -1 with errno. */
-int worker_open(struct worker *, struct server *);
+/* The worker of that number. It gets connections from then on. 0, or -1 with errno. */
+int worker_open(struct worker *, struct server *, unsigned number);
 /* Serve until *phase is at least `until`; worker_wake makes it look. */
 void worker_serve(struct worker *, const atomic_uint *phase, unsigned until);
 void worker_wake(struct worker *);
