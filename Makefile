@@ -271,7 +271,7 @@ PIPELINE := paper sensitivity contention clocked fastpath falseshare remote late
             fastpath-anatomy coherence quantum slack timed \
             fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
 APP_SWEEPS := $(filter $(basename $(notdir $(wildcard experiments/*.sweep))),ndjson ndjson-share ndjson-musl file_hash \
-              http_server http_server-rate http_server-musl http_foreign item_store item_store-share redis replay)
+              http_server http_server-rate http_server-pool http_server-musl http_foreign item_store item_store-share redis replay)
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
