@@ -190,10 +190,11 @@ void journal_begin(int argc, char **argv, char **environment)
     journal_recording = true;
 }
 
-void journal_end(void)
+/* A child of vfork shares all this, and ends for itself alone. */
+void journal_end(uint32_t how)
 {
-    if (journal_recording && head != NULL && *journal_alive)
-        atomic_store(&head->exited, 1);
+    if (journal_recording && head != NULL && *journal_alive && head->pid == (uint32_t)getpid())
+        atomic_store(&head->ended, how);
 }
 
 /* In the child of a fork, before its first event: one thread. */

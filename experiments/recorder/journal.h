@@ -35,7 +35,8 @@ extern __thread struct journal journal_self __attribute__((tls_model("initial-ex
 
 /* From the environment, when the program starts. */
 void journal_begin(int argc, char **argv, char **environment);
-void journal_end(void);
+/* How the process ends, where it says so itself. */
+void journal_end(uint32_t how);
 /* The slow parts of what is below. */
 void journal_register(struct journal *);
 bool journal_slot(struct journal *);

@@ -24,6 +24,8 @@
 #define SPOOL_SLOT_BYTES 65536
 #define SPOOL_TICK_SHIFT 4 /* times in events are ticks >> this */
 
+enum { SPOOL_EXIT = 1, SPOOL__EXIT = 2 };
+
 struct spool_control {
     _Atomic int error;       /* errno of the first failure; from then on nothing is recorded, and the recording has failed */
     _Atomic int pid;         /* whose it was */
@@ -37,7 +39,7 @@ struct spool_head {
     _Atomic uint64_t slots;  /* taken so far */
     _Atomic uint32_t threads;
     _Atomic uint64_t unseen; /* calls made by a signal handler in the middle of another one */
-    _Atomic uint32_t exited; /* it ran its exit handlers */
+    _Atomic uint32_t ended;  /* SPOOL_EXIT, SPOOL__EXIT; 0: it became another program, or something killed it */
     uint32_t own;            /* its program brings its own malloc, which stands before ours: nothing is recorded */
     char served[512];        /* the object that serves malloc behind ours, or that own one */
     char command[2048];      /* words with a blank between */

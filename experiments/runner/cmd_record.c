@@ -201,8 +201,8 @@ static const char *end_of(struct arena *a, const struct run *run, const struct r
     if (last && WIFSIGNALED(run->status))
         return arena_printf(a, "signal %d (%s)", WTERMSIG(run->status), strsignal(WTERMSIG(run->status)));
     if (last)
-        return arena_printf(a, "exit status %d%s", WEXITSTATUS(run->status), p->exited ? "" : " by _exit");
-    return p->exited ? "exit" : "without exit handlers: _exit, exec or a signal";
+        return arena_printf(a, "exit status %d%s", WEXITSTATUS(run->status), p->ended == SPOOL__EXIT ? " by _exit" : "");
+    return p->ended == SPOOL_EXIT ? "by exit" : p->ended == SPOOL__EXIT ? "by _exit" : "by exec or a signal";
 }
 
 static bool keep(struct arena *a, const struct run *run, const struct recording *rec, struct recorded *p,
@@ -247,23 +247,26 @@ static bool keep_wanted(struct arena *a, const struct request *r, const struct r
 
 static bool check_recording(const struct run *run, const struct recording *rec, struct fault *f)
 {
-    bool any = false;
+    const struct recorded *last = NULL; /* image of the command's own process */
     for (size_t i = 0; i < rec->count; i++) {
         if (rec->process[i].own)
             return fault_set(f, AK_ENVIRONMENT,
                              "%s is not recorded: it brings its own malloc (%s), which comes before every library's",
                              rec->process[i].facts.command, rec->process[i].facts.served);
-        any = any || rec->process[i].facts.pid == (uint64_t)run->pid;
+        if (rec->process[i].facts.pid == (uint64_t)run->pid)
+            last = &rec->process[i];
     }
     if (rec->error)
         return fault_set(f, AK_ENVIRONMENT, "the recording failed in process %d: %s: %s; no trace is kept", rec->failed_pid,
                          rec->what, strerror(rec->error));
-    if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == EXIT_NO_EXEC && !any)
+    if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == EXIT_NO_EXEC && !last)
         return fault_set(f, AK_USAGE, "the command could not be started");
-    if (!any)
+    if (!last || (last->ended == 0 && WIFEXITED(run->status)))
         return fault_set(f, AK_ENVIRONMENT,
-                         "nothing was recorded: the recorder was not loaded into the command (is it static, or does "
-                         "it clear the environment?)");
+                         "%s%s: the recorder was not loaded into it; it is static or privileged, or %s clears the "
+                         "environment; no trace is kept",
+                         last ? last->facts.command : "the command", last ? " became a program that is not recorded" : " is not recorded",
+                         last ? "what started it" : "it");
     return true;
 }
 

@@ -131,7 +131,7 @@ static bool recorded_read(struct arena *a, const char *file, struct recorded *r,
             r->facts.threads = TRACE_THREADS_MAX;
         r->started_tick = s.head->started_tick;
         r->own = s.head->own;
-        r->exited = s.head->exited;
+        r->ended = s.head->ended;
         r->thread = arena_alloc(a, r->facts.threads * sizeof *r->thread);
         if (!threads_count(&s, r))
             fault_set(f, AK_ENVIRONMENT, "%s: the recorder's file is damaged", file);

@@ -24,7 +24,7 @@ struct recorded {
     uint64_t started_tick, last_tick, events; /* events: with marks; last_tick: of the last one, as in them */
     struct trace_thread *thread;
     bool own;                      /* the program brings its own malloc: nothing is in it */
-    bool exited;                   /* it ran its exit handlers */
+    uint32_t ended;                /* as spool.h has it */
 };
 
 struct recording {
