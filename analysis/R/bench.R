@@ -145,7 +145,7 @@ safety_line <- function(rows, subject, unchecked, targets) {
 bench_cells <- function(rows) cell_key(rows, c("threads", CELL_COLUMNS))
 
 #' Log-ratios subject / rival of a column by cell, paired by repetition.
-#' @return data.frame kernel, threads, and a list column `ratios`
+#' @return data.frame kernel, threads, confidence, and list columns `ratios` and `block`
 cell_ratios <- function(rows, subject, rival, column) {
   rows <- rows[rows$allocator %in% c(subject, rival) & is.finite(rows[[column]]) & rows[[column]] > 0, , drop = FALSE]
   key <- bench_cells(rows)
@@ -155,7 +155,10 @@ cell_ratios <- function(rows, subject, rival, column) {
     below <- cell[cell$allocator == rival, , drop = FALSE]
     pairs <- pair_rows(above, below, "threads")
     out <- data.frame(kernel = cell$kernel[1], threads = cell$threads[1])
-    out$ratios <- list(log(above[[column]][pairs$a] / below[[column]][pairs$b]))
+    above <- above[pairs$a, , drop = FALSE]
+    out$confidence <- confidence_of(above)
+    out$ratios <- list(log(above[[column]] / below[[column]][pairs$b]))
+    out$block <- list(block_of(above))
     out
   })
   parts <- do.call(rbind, parts)
@@ -167,7 +170,8 @@ cell_ratios <- function(rows, subject, rival, column) {
 geometric_mean <- function(cells) {
   if (is.null(cells) || nrow(cells) == 0) return(no_interval())
   weight <- 1 / table(cells$kernel)[cells$kernel] / length(unique(cells$kernel))
-  interval <- combined_interval(cells$ratios, function(medians) Reduce(`+`, Map(`*`, medians, as.numeric(weight))))
+  interval <- combined_interval(cells$ratios, function(medians) Reduce(`+`, Map(`*`, medians, as.numeric(weight))),
+                                max(cells$confidence), cells$block)
   interval[c("value", "low", "high")] <- exp(interval[c("value", "low", "high")])
   interval
 }
@@ -278,8 +282,8 @@ bench_sharing <- function(rows, subject, targets) {
     pairs <- pair_rows(shared, private, "threads")
     figure_line(paste("sharing", cases$kernel[i], cases$object[i], sep = "."),
                 paste0(cases$kernel[i], ", ", cases$object[i], " B: CPU time an op to its private control"),
-                paired_ratio(shared$cpu_per_op[pairs$a], private$cpu_per_op[pairs$b]), "x", targets,
-                rows_reason(rows, subject), "sharing")
+                launch_ratio(shared[pairs$a, , drop = FALSE], shared$cpu_per_op[pairs$a], private$cpu_per_op[pairs$b]),
+                "x", targets, rows_reason(rows, subject), "sharing")
   }))
 }
 

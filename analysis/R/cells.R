@@ -49,6 +49,31 @@ pick_slice <- function(runs, vary = character()) {
   slice
 }
 
+#' Interval of a value of launches that are one cell, at the level of their run and by their blocks: every median that is
+#' printed or drawn goes through here or through launch_ratio.
+#' @param rows launches
+#' @param x a value a launch
+#' @param together how many such intervals are to hold at once
+#' @return as median_interval
+launch_interval <- function(rows, x, together = 1) {
+  median_interval(x, each_confidence(together, confidence_of(rows)), block_of(rows))
+}
+
+#' Interval of the ratio x / y of launches that are pairs, likewise.
+#' @param rows of x, in the order of the pairs
+#' @param by columns that tell the cells apart in which launches share a block
+launch_ratio <- function(rows, x, y, by = character(), together = 1) {
+  paired_ratio(x, y, each_confidence(together, confidence_of(rows)), block_of(rows, by))
+}
+
+#' Interval of a function of the medians of independent groups of launches, likewise.
+#' @param groups list of list(rows, x)
+#' @param combine as in combined_interval
+launch_combined <- function(groups, combine) {
+  combined_interval(lapply(groups, `[[`, "x"), combine, max(vapply(groups, function(g) confidence_of(g$rows), 0)),
+                    lapply(groups, function(g) block_of(g$rows)))
+}
+
 #' Interval of a column for each group.
 #' @param rows ok rows
 #' @param by grouping columns
@@ -59,7 +84,7 @@ group_intervals <- function(rows, by, column) {
   key <- cell_key(rows, by)
   parts <- lapply(unique(key), function(one) {
     group <- rows[key == one, , drop = FALSE]
-    cbind(group[1, by, drop = FALSE], median_interval(group[[column]], confidence_of(group), block_of(group)))
+    cbind(group[1, by, drop = FALSE], launch_interval(group, group[[column]]))
   })
   out <- do.call(rbind, parts)
   rownames(out) <- NULL
@@ -87,7 +112,7 @@ allocator_ratio <- function(rows, numerator, denominator, column, columns = c("t
   b <- rows[rows$allocator == denominator, , drop = FALSE]
   pairs <- pair_rows(a, b, columns)
   a <- a[pairs$a, , drop = FALSE]
-  paired_ratio(a[[column]], b[[column]][pairs$b], each_confidence(together, confidence_of(a)), block_of(a, columns))
+  launch_ratio(a, a[[column]], b[[column]][pairs$b], columns, together)
 }
 
 #' A kernel parameter of each row as a number; NA where it has none of that name.

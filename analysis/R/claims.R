@@ -168,7 +168,7 @@ claim_ratio <- function(results, rows, metric, pair = PUBLISHED_PAIR) {
   values <- paired_values(results, rows, metric, pair)
   ratio <- paired_ratio(values$a, values$b, values$confidence, values$block)
   if (ratio$launches > 0 || !metric %in% names(LATENCY_P)) return(ratio)
-  merged_interval(results, values$key_a, LATENCY_P[[metric]], values$key_b, values$confidence)
+  merged_interval(results, values$key_a, LATENCY_P[[metric]], values$key_b, values$confidence, values$block)
 }
 
 #' Slope of a metric between the two largest sizes of input over that between the two smallest; the intercept is free.
@@ -178,10 +178,13 @@ slope_ratio <- function(rows, values) {
   sizes <- sort(unique(rows$ops[keep]))
   n <- length(sizes)
   if (n < 3) return(median_interval(numeric()))
-  groups <- lapply(sizes[c(1, 2, n - 1, n)], function(size) values[keep & rows$ops == size])
-  combined_interval(groups, function(v) {
+  groups <- lapply(sizes[c(1, 2, n - 1, n)], function(size) {
+    at <- which(keep & rows$ops == size)
+    list(rows = rows[at, , drop = FALSE], x = values[at])
+  })
+  launch_combined(groups, function(v) {
     (v[[4]] - v[[3]]) / (sizes[n] - sizes[n - 1]) / ((v[[2]] - v[[1]]) / (sizes[2] - sizes[1]))
-  }, confidence_of(rows))
+  })
 }
 
 #' The interval that two one-sided tests are.
@@ -198,7 +201,7 @@ cell_interval <- function(results, h, rows) {
   values <- metric_values(results, rows, h$metric)
   paired <- function() paired_values(results, rows, h$metric, pair)
   unpaired <- function() {
-    interval <- median_interval(values, confidence_of(rows), block_of(rows))
+    interval <- launch_interval(rows, values)
     interval$paired <- FALSE
     interval
   }
@@ -208,7 +211,7 @@ cell_interval <- function(results, h, rows) {
          equivalence = equivalence_interval(paired(), h$margin),
          bound = , count = unpaired(),
          linear = slope_ratio(rows, values),
-         decision = claim_ratio(results, rows_for_metric(rows, "wall_ns"), "wall_ns", pair))
+         decision = claim_ratio(results, rows_for_metric(rows, "ops_per_s"), "ops_per_s", rev(pair)))
 }
 
 #' Counts of the simulated machine are no samples of a clock: below an interval's number of launches their range decides, and
@@ -266,7 +269,7 @@ judge_cell <- function(results, h, cell, claims) {
   interval <- cell_interval(results, h, rows)
   wanted <- hypothesis_conditions(claims, h)
   conditions <- if (nrow(rows) > 0) c(h$differs[nzchar(h$differs)], differing_conditions(rows, wanted, cell$reading, under))
-  if (interval$method %in% "merged") conditions <- c(conditions, "quantile of merged launches")
+  if (startsWith(interval$method, "merged")) conditions <- c(conditions, "quantile of merged launches")
   reason <- if (interval$launches > 0 || h$kind == "decision") NA
             else unmeasured_reason(rows, h$metric, metric_values(results, rows, h$metric), results$metrics)
   word <- if (startsWith(h$metric, "lat_")) "not yet measured" else "not testable here"
@@ -392,13 +395,14 @@ claim_remarks <- function(results, claims, id) {
   }, "")
 }
 
-DISTURBED <- "disturbed" # metric: 1 where the kernel saw other work (steal, load) in its window
+DISTURBED <- "^window[0-9]+_disturbed$" # metrics: 1 where other work (steal, load) was in a window of the launch
 
-#' "2 of 16 launches were disturbed (steal, load) and stay in"; NULL where none was.
+#' "2 of 48 windows disturbed (steal, other programs), none left out"; NULL where none was.
 disturbed_text <- function(results, rows) {
-  marked <- metric_of(rows, results$metrics, DISTURBED)
-  hit <- sum(marked > 0, na.rm = TRUE)
-  if (hit > 0) paste0(count_text(hit), " of ", plural(nrow(rows), "launch", "launches"), " disturbed (steal, load), none left out")
+  marked <- results$metrics[grepl(DISTURBED, results$metrics$name) & results$metrics$key %in% rows$key, , drop = FALSE]
+  hit <- sum(suppressWarnings(as.numeric(marked$value)) > 0, na.rm = TRUE)
+  if (hit == 0) return(NULL)
+  paste0(count_text(hit), " of ", plural(nrow(marked), "window"), " disturbed (steal, other programs), none left out")
 }
 
 #' One line of the ledger.

@@ -87,7 +87,7 @@ table_coherence <- function(results, registry) {
     at <- case$rows[case$rows$threads == threads, , drop = FALSE]
     for (allocator in display_order(registry, unique(at$allocator))) {
       own <- at[at$allocator == allocator, , drop = FALSE]
-      cells <- vapply(COHERENCE_METRICS$column, function(column) value_cell(median_interval(own[[column]])), "")
+      cells <- vapply(COHERENCE_METRICS$column, function(column) value_cell(launch_interval(own, own[[column]])), "")
       launches <- c(launches, nrow(own))
       body <- c(body, list(c(tex_escape(case$title), threads, tex_escape(allocator_label(registry, allocator)), cells,
                              nrow(own))))

@@ -202,10 +202,11 @@ contention_intervals <- function(rows, model, predict = numeric(), ...) {
   rows <- rows[is.finite(rows[[CONTENTION_COLUMNS[["time"]]]]), , drop = FALSE]
   units <- CONTENTION_MODELS[[model]]$units
   whole <- fit_contention(contention_medians(rows), model)
+  level <- confidence_of(rows)
   out <- bootstrap_parameters(rows[intersect(names(rows), c(CONTENTION_COLUMNS, BLOCK_COLUMNS))], function(rows, start) {
     fit <- if (is.null(start)) whole else fit_contention(contention_medians(rows), model, start[names(units)])
     c(fit$parameters, if (length(predict) > 0) stats::setNames(predict_contention(fit, predict), sprintf("T(%g)", predict)))
-  }, by = CONTENTION_COLUMNS[["n"]], ...)
+  }, by = CONTENTION_COLUMNS[["n"]], confidence = level, ...)
   out$unit <- c(units, rep("ns", length(predict)))
   if (nzchar(whole$reason)) {
     own <- out$parameter %in% names(units)

@@ -72,7 +72,7 @@ mixed_metadata <- function(fast, time, slice) {
 #' Why a term has no value, or no interval.
 value_reason <- function(by) {
   ifelse(!is.finite(by$value), "not identifiable here: no ok fastpath rows that cover these sizes",
-         ifelse(!is.finite(by$low), paste0("no interval: fewer than ", MIN_LAUNCHES, " launches"), ""))
+         ifelse(!is.finite(by$low), paste0("no interval: fewer than ", least_of(by), " launches"), ""))
 }
 
 #' All of it.

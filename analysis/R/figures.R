@@ -256,7 +256,7 @@ latency_panel <- function(results, rows, allocators, null, n) {
   by_allocator <- lapply(allocators, function(a) rows[rows$allocator == a, , drop = FALSE])
   bars <- lapply(by_allocator, function(own) {
     do.call(rbind, lapply(names(LATENCY_P), function(column) {
-      cbind(x = -log10(1 - LATENCY_P[[column]]), median_interval(own[[column]]))
+      cbind(x = -log10(1 - LATENCY_P[[column]]), launch_interval(own, own[[column]]))
     }))
   })
   list(n = n, oversubscribed = any(rows$threads > rows$cpus), curves = lapply(by_allocator, curve), bars = bars,
@@ -435,7 +435,7 @@ false_sharing_ratios <- function(runs) {
       shared <- own[own$variant %in% "shared", , drop = FALSE]
       private <- own[own$variant %in% "private", , drop = FALSE]
       pairs <- pair_rows(shared, private, setdiff(CELL_COLUMNS, "variant"))
-      ratio <- paired_ratio(shared$ns_per_op[pairs$a], private$ns_per_op[pairs$b])
+      ratio <- launch_ratio(shared[pairs$a, , drop = FALSE], shared$ns_per_op[pairs$a], private$ns_per_op[pairs$b])
       cbind(data.frame(kernel = kernel, object = own$object[1], allocator = own$allocator[1], threads = n,
                        oversubscribed = !any(fits), source = source_text(own)), ratio)
     }))
@@ -499,7 +499,7 @@ rss_intervals <- function(rows) {
   parts <- lapply(unique(rows$allocator), function(a) {
     own <- rows[rows$allocator == a, , drop = FALSE]
     cbind(allocator = a, internal = stats::median(own$internal_bytes, na.rm = TRUE),
-          median_interval(own$rss_overhead_bytes))
+          launch_interval(own, own$rss_overhead_bytes))
   })
   do.call(rbind, parts)
 }

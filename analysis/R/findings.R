@@ -7,7 +7,7 @@ value_words <- function(row, unit, scale = 1, overhead = NA) {
   row[columns] <- row[columns] * scale
   value <- if (is.na(overhead)) tex_number(row$value) else latency_tex(row$value, overhead)
   unit <- if (nzchar(unit)) paste0(" ", unit)
-  if (is.na(row$low)) return(paste0(value, unit, ", ", few_tex()))
+  if (is.na(row$low)) return(paste0(value, unit, ", ", few_tex(row)))
   paste0(value, " ", interval_tex(row), unit)
 }
 
@@ -127,7 +127,7 @@ bookkeeping_paragraph <- function(figure) {
 
 #' A ratio of shared over private lines, and what it means: slower, faster, or neither within the interval.
 sharing_words <- function(row) {
-  value <- paste0(number_text(row$value), if (is.na(row$low)) paste0(", ", few_tex()) else paste0(" ", interval_tex(row)))
+  value <- paste0(number_text(row$value), if (is.na(row$low)) paste0(", ", few_tex(row)) else paste0(" ", interval_tex(row)))
   if (is.na(row$low)) return(value)
   paste0(value, if (row$low > 1) ": a slow-down" else if (row$high < 1) ": a speed-up" else ": no difference within the interval")
 }

@@ -49,12 +49,12 @@ published_text <- function(x) {
 }
 
 # What stands in place of an interval; the method section says what it means.
-few_tex <- function() paste0("n$<$", MIN_LAUNCHES)
+few_tex <- function(interval = NULL) paste0("n$<$", least_of(interval))
 
 #' An interval as "[low, high]", "(n<6)" where there are too few launches, "" where there is no value.
 interval_tex <- function(interval) {
   ifelse(is.na(interval$value), "",
-         ifelse(is.na(interval$low), paste0("(", few_tex(), ")"),
+         ifelse(is.na(interval$low), paste0("(", few_tex(interval), ")"),
                 paste0("[", tex_minus(bound_text(interval$low, interval)), ", ",
                    tex_minus(bound_text(interval$high, interval)), "]")))
 }

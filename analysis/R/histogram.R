@@ -65,7 +65,8 @@ boot_weights <- function(n) {
 #' samples enough for. BCa from BCA_LAUNCHES on, below a percentile interval expanded for few launches.
 #' @param keys launches; keys_over: the launches paired with them, whose quantile divides; NULL: none
 #' @return as median_interval, method "merged"
-merged_interval <- function(results, keys, p, keys_over = NULL, confidence = CONFIDENCE) {
+#' @param block of the launches, as block_of gives it: from MIN_LAUNCHES blocks on those are drawn
+merged_interval <- function(results, keys, p, keys_over = NULL, confidence = CONFIDENCE, block = NULL) {
   n <- length(keys)
   above <- cumulative_hist(results, keys)
   below <- if (!is.null(keys_over)) cumulative_hist(results, keys_over)
@@ -74,7 +75,17 @@ merged_interval <- function(results, keys, p, keys_over = NULL, confidence = CON
     value <- merged_quantiles(above, weights, p)
     if (is.null(below)) value else value / merged_quantiles(below, weights, p)
   }
-  merged_bootstrap(quantile_of, n, confidence)
+  merged_blocks(quantile_of, n, confidence, block)
+}
+
+#' merged_bootstrap over launches, or over blocks of launches where there are enough of them.
+merged_blocks <- function(quantile_of, n, confidence, block) {
+  own <- replicates(as.numeric(seq_len(n)), block)
+  if (own$words == "" || own$few) return(merged_bootstrap(quantile_of, n, confidence))
+  at <- match(block, unique(block))
+  interval <- merged_bootstrap(function(weights) quantile_of(weights[at, , drop = FALSE]), max(at), confidence)
+  interval$method <- method_text(interval$method, own$words)
+  interval
 }
 
 #' The interval of merged_interval.
@@ -96,7 +107,7 @@ merged_bootstrap <- function(quantile_of, n, confidence = CONFIDENCE) {
 #' @param rows ok rows of one allocator and cell
 #' @param column lat_p50_ns and its like
 latency_interval <- function(results, rows, column) {
-  own <- median_interval(rows[[column]], confidence_of(rows), block_of(rows))
+  own <- launch_interval(rows, rows[[column]])
   if (own$launches > 0 || !column %in% names(LATENCY_P)) return(own)
-  merged_interval(results, rows$key, LATENCY_P[[column]], confidence = confidence_of(rows))
+  merged_interval(results, rows$key, LATENCY_P[[column]], confidence = confidence_of(rows), block = block_of(rows))
 }

@@ -12,7 +12,7 @@
 #                                                 `margin`, in that unit
 #   count        a, a whole number                every launch has the published number
 #   linear       slope ratio between sizes        within `margin` of 1
-#   decision     gain by share over kernels       those of a share above the published one gain, the others do not; times and
+#   decision     time of A over B by kernel       those of a share above the published one gain, the others do not; times and
 #                                                 shares are of different launches
 #   arithmetic   left, relation, right            see arithmetic.R
 #
@@ -40,8 +40,8 @@ HYPOTHESIS_UNDER <- c("threads", "cycles", "sizes", "versions", "cpus", "ops", "
 # Application kernels to come, and what each runs.
 PLANNED_KERNELS <- c(ndjson = "NDJSON parsing", file_hash = "the hash of a large file", http_server = "an HTTP server",
                      item_store = "an item store")
-PLANNED_SWEEPS <- c("ndjson", "ndjson-share", "ndjson-musl", "file_hash", "http_server", "http_server-musl", "item_store",
-                    "item_store-share")
+PLANNED_SWEEPS <- c("ndjson", "ndjson-share", "ndjson-musl", "file_hash", "http_server", "http_server-pool",
+                    "http_server-musl", "item_store", "item_store-share")
 # What claims compare and the registry may not have: musl's own allocator, those linked into a program of musl, and a build.
 OTHER_ALLOCATORS <- c("musl", "musl-mimalloc", "musl-jemalloc", "mimalloc-secure")
 

@@ -22,6 +22,12 @@ order_least <- function(confidence = CONFIDENCE, p = 0.5) {
   max(MIN_LAUNCHES, ceiling(log((1 - confidence) / 2) / log(max(p, 1 - p)) - 1e-9))
 }
 
+#' How many launches an interval would have taken that there is not: more than MIN_LAUNCHES at a level over CONFIDENCE.
+least_of <- function(interval) {
+  method <- if (is.null(interval$method)) "" else interval$method
+  ifelse(startsWith(method, "n<"), sub("n<", "", method, fixed = TRUE), as.character(MIN_LAUNCHES))
+}
+
 #' Bias-corrected and accelerated bootstrap interval of a quantile (draw_bounds).
 #' @param x numeric
 #' @return c(low, high)
@@ -67,23 +73,28 @@ median_interval <- function(x, confidence = CONFIDENCE, block = NULL) quantile_i
 #' "Construction of confidence limits about effect measures", 2008).
 #' @param groups list of numeric vectors; each resampled by its own stream
 #' @param combine function(list of numbers or of equally long vectors) -> number or vector; monotone in each group
+#' @param blocks of each group, as block_of gives it (NULL: none)
 #' @return as median_interval; launches is the smallest group's. No value where a group is empty.
-combined_interval <- function(groups, combine, confidence = CONFIDENCE) {
-  groups <- lapply(groups, function(x) x[is.finite(x)])
+combined_interval <- function(groups, combine, confidence = CONFIDENCE, blocks = vector("list", length(groups))) {
+  own <- Map(replicates, groups, blocks)
+  groups <- lapply(own, `[[`, "x")
+  words <- unique(Filter(nzchar, vapply(own, `[[`, "", "words")))
+  few <- any(vapply(own, `[[`, NA, "few"))
   n <- min(lengths(groups))
   if (n == 0) return(median_interval(numeric()))
   medians <- lapply(groups, stats::median)
   value <- combine(medians)
-  if (bootstraps(n, confidence)) {
+  if (bootstraps(n, confidence) && !few) {
     draws <- combine(Map(boot_medians, groups, seq_along(groups)))
     jack <- unlist(lapply(seq_along(groups), function(g) {
       combine(replace_group(medians, g, jackknife_quantile(groups[[g]], 0.5)))
     }))
     bounds <- draw_bounds(value, draws, acceleration(jack, rep(seq_along(groups), lengths(groups))), n, confidence)
-    method <- "BCa"
+    method <- method_text("BCa", paste(words, collapse = ", "))
   } else {
     bounds <- recovered_bounds(groups, medians, value, combine, confidence)
-    method <- if (n < order_least(confidence)) paste0("n<", order_least(confidence)) else "recovered variances"
+    method <- if (n < order_least(confidence)) paste0("n<", order_least(confidence))
+              else method_text("recovered variances", paste(words, collapse = ", "))
   }
   data.frame(value = value, low = bounds[1], high = bounds[2], launches = n, method = method)
 }

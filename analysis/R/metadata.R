@@ -22,7 +22,7 @@ fit_metadata <- function(runs) {
   rows$variant[is.na(rows$variant)] <- ""
   groups <- split(rows, list(rows$size_min, rows$variant, rows$allocator), drop = TRUE, lex.order = FALSE)
   one <- function(g, x, term) {
-    fit_row(median_interval(x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = source_text(g))
+    fit_row(launch_interval(g, x), g$allocator[1], term, g$variant[1], 1, g$size_min[1], source = source_text(g))
   }
   split <- os_resolved(rows) # for all or for none: to split off only where it is large would favour the slow
   do.call(rbind, lapply(unname(groups), function(g) {

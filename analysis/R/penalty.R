@@ -13,7 +13,7 @@ fit_penalty <- function(results) {
   groups <- split(matrix, list(matrix$state, matrix$distance), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
     per_launch <- tapply(g$ns, g$key, stats::median)
-    fit_row(median_interval(as.numeric(per_launch)), term = "P_L3",
+    fit_row(launch_interval(rows[match(names(per_launch), rows$key), , drop = FALSE], as.numeric(per_launch)), term = "P_L3",
             variant = paste(g$state[1], g$distance[1], sep = ", "),
             source = source_text(rows[rows$folder %in% sub("/[^/]*$", "", g$key[1]), , drop = FALSE]))
   }))
@@ -28,7 +28,8 @@ fit_chase <- function(runs) {
   rows$pages <- ifelse(grepl("pages=", rows$params), sub(".*pages=([a-z]+).*", "\\1 pages", rows$params), "working set")
   groups <- split(rows, list(rows$set, rows$pages), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
-    fit_row(median_interval(g$ns_per_op), term = "chase", variant = g$pages[1], n = 1, size = g$set[1], source = source_text(g))
+    fit_row(launch_interval(g, g$ns_per_op), term = "chase", variant = g$pages[1], n = 1, size = g$set[1],
+            source = source_text(g))
   }))
 }
 
@@ -84,7 +85,8 @@ fit_effective <- function(rows, time, unit) {
   groups <- split(rows, list(rows$placement, rows$threads, rows$allocator), drop = TRUE)
   do.call(rbind, lapply(unname(groups), function(g) {
     got <- bootstrap_parameters(g[c("y", "dose", "moved", "ring", "seed", "env_bytes")],
-                                function(rows) c(P_eff = planted_slope(rows)), by = c("dose", "ring"))
+                                function(rows) c(P_eff = planted_slope(rows)), by = c("dose", "ring"),
+                                confidence = confidence_of(g))
     fit_row(got, g$allocator[1], "P_eff", g$placement[1], g$threads[1], unit = unit, source = source_text(g),
             reason = if (is.na(got$value)) "not identifiable here: fewer than two doses of planted lines" else "")
   }))

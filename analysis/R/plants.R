@@ -34,10 +34,11 @@ plant_values <- function(rows) {
 }
 
 #' One line: is a term there, absent, or open? "expected": over zero, where EXPECTED has the term.
+#' @param rows launches of the variant, or tlfl's own
 #' @param x differences (variant less tlfl, launches paired), or tlfl's own values
 #' @param planted TRUE where the term is what was planted
-plant_line <- function(allocator, n, term, x, margin, planted) {
-  interval <- median_interval(x)
+plant_line <- function(allocator, n, term, rows, x, margin, planted) {
+  interval <- launch_interval(rows, x)
   said <- if (is.na(interval$low)) "not judged: fewer than six launches"
           else if (interval$low > 0 && EXPECTED[allocator] %in% term) "expected"
           else if (interval$low > margin) "present"
@@ -59,7 +60,7 @@ plants_table <- function(rows, fast) {
   own <- do.call(rbind, lapply(counts, function(n) {
     at <- base[base$threads == n, , drop = FALSE]
     do.call(rbind, lapply(setdiff(names(PLANT_TERMS), "metadata"), function(term) {
-      plant_line("tlfl", n, term, at[[term]], absence_margin(term, at), FALSE)
+      plant_line("tlfl", n, term, at, at[[term]], absence_margin(term, at), FALSE)
     }))
   }))
   rbind(own, do.call(rbind, lapply(intersect(names(PLANTS), rows$allocator), function(variant) {
@@ -79,13 +80,10 @@ plant_differences <- function(variant, n, rows, fast) {
   whole <- pairs(at)
   if (nrow(whole$a) == 0) return(NULL)
   do.call(rbind, lapply(names(PLANT_TERMS), function(term) {
-    if (term == "metadata") {
-      own <- pairs(fast)
-      difference <- own$a$cycles - own$b$cycles
-    } else {
-      difference <- whole$a[[term]] - whole$b[[term]]
-    }
-    plant_line(variant, n, term, difference, absence_margin(term, whole$b), PLANTS[[variant]] == term)
+    own <- if (term == "metadata") pairs(fast) else whole
+    column <- if (term == "metadata") "cycles" else term
+    plant_line(variant, n, term, own$a, own$a[[column]] - own$b[[column]], absence_margin(term, whole$b),
+               PLANTS[[variant]] == term)
   }))
 }
 

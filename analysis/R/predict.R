@@ -18,7 +18,7 @@ LEFT_OUT <- c(all = "all", size = "sizes", threads = "thread counts", sizes = "s
 
 #' One predicted cell.
 predicted_cell <- function(held_out, world, rows, time, predicted, unit, model = "", reason = "") {
-  measured <- median_interval(time)
+  measured <- launch_interval(rows, time)
   data.frame(world = world, held_out = held_out, allocator = rows$allocator[1], n = rows$threads[1],
              size_min = rows$size_min[1], size_max = rows$size_max[1], predicted = predicted, measured = measured$value,
              low = measured$low, high = measured$high, unit = unit, error = predicted / measured$value - 1,

@@ -31,10 +31,12 @@ quantum_cells <- function(results, mode) {
 #' independent groups.
 #' @return as median_interval, as a share (0.02: 2 % more); no value where a launch at the default counted nothing
 quantum_change <- function(own, column, quantum, base) {
-  groups <- lapply(c(quantum, base), function(q) own[[column]][own$sim_quantum == q])
-  groups <- lapply(groups, function(x) x[is.finite(x)])
-  if (length(groups[[2]]) == 0 || min(groups[[2]]) <= 0) return(median_interval(numeric()))
-  combined_interval(groups, function(medians) medians[[1]] / medians[[2]] - 1)
+  groups <- lapply(c(quantum, base), function(q) {
+    rows <- own[own$sim_quantum == q & is.finite(own[[column]]), , drop = FALSE]
+    list(rows = rows, x = rows[[column]])
+  })
+  if (length(groups[[2]]$x) == 0 || min(groups[[2]]$x) <= 0) return(median_interval(numeric()))
+  launch_combined(groups, function(medians) medians[[1]] / medians[[2]] - 1)
 }
 
 #' Values at the default quantum, and beneath them the changes at the others.
@@ -67,7 +69,7 @@ table_quantum <- function(results, registry, mode) {
 quantum_lines <- function(own, metrics, base, registry) {
   at <- own[own$sim_quantum == base, , drop = FALSE]
   first <- c(tex_escape(own$kernel[1]), own$threads[1], tex_escape(allocator_label(registry, own$allocator[1])), base,
-             vapply(metrics$column, function(column) value_cell(median_interval(at[[column]])), ""), nrow(at))
+             vapply(metrics$column, function(column) value_cell(launch_interval(at, at[[column]])), ""), nrow(at))
   c(list(first), lapply(setdiff(sort(unique(own$sim_quantum)), base), function(quantum) {
     c(rep("~", 3), quantum,
       vapply(metrics$column, function(column) change_cell(quantum_change(own, column, quantum, base)), ""),
@@ -79,7 +81,7 @@ quantum_lines <- function(own, metrics, base, registry) {
 change_cell <- function(change) {
   if (is.na(change$value)) return("")
   signed <- function(x) tex_minus(sprintf("%+.1f", 100 * x))
-  interval <- if (is.na(change$low)) paste0("(", few_tex(), ")")
+  interval <- if (is.na(change$low)) paste0("(", few_tex(change), ")")
               else paste0("[", signed(change$low), ", ", signed(change$high), "]")
   paste0(signed(change$value), "\\,\\% {\\footnotesize ", interval, "}")
 }

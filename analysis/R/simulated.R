@@ -55,11 +55,11 @@ simulated_interval <- function(results, metric, allocators, kernel = "churn", th
     return(simulated_answer(median_interval(numeric()), rows, why))
   }
   rows <- pick_slice(rows)
-  if (length(allocators) == 1) return(simulated_answer(median_interval(rows[[metric]]), rows))
+  if (length(allocators) == 1) return(simulated_answer(launch_interval(rows, rows[[metric]]), rows))
   side <- lapply(allocators, function(a) rows[rows$allocator == a & rows[[metric]] > 0, , drop = FALSE])
   pairs <- pair_rows(side[[1]], side[[2]], c("threads", CELL_COLUMNS))
   side <- list(side[[1]][pairs$a, ], side[[2]][pairs$b, ])
-  simulated_answer(paired_ratio(side[[1]][[metric]], side[[2]][[metric]]), do.call(rbind, side),
+  simulated_answer(launch_ratio(side[[1]], side[[1]][[metric]], side[[2]][[metric]]), do.call(rbind, side),
                    if (nrow(pairs) == 0) "no pair of launches of which both counted some" else NA_character_)
 }
 

@@ -289,7 +289,8 @@ table_remote <- function(results, registry) {
   launches <- integer()
   body <- lapply(allocators, function(allocator) {
     intervals <- lapply(variants, function(v) {
-      median_interval(rows$ns_per_op[rows$allocator == allocator & rows$variant == v])
+      own <- rows[rows$allocator == allocator & rows$variant == v, , drop = FALSE]
+      launch_interval(own, own$ns_per_op)
     })
     launches <<- c(launches, vapply(intervals, `[[`, 0L, "launches"))
     c(tex_escape(allocator_label(registry, allocator)),

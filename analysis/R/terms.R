@@ -11,7 +11,7 @@ fit_row <- function(interval, allocator = "", term, variant = "", n = NA, size =
   if (is.null(interval)) interval <- median_interval(numeric())
   if (is.na(interval$value) && reason == "") reason <- "no ok rows"
   if (!is.na(interval$value) && is.na(interval$low)) {
-    reason <- paste0("no interval: ", plural(interval$launches, "launch", "launches"), ", fewer than ", MIN_LAUNCHES)
+    reason <- paste0("no interval: ", plural(interval$launches, "launch", "launches"), ", fewer than ", least_of(interval))
   }
   data.frame(allocator = allocator, term = term, variant = variant, n = n, size = size, value = interval$value,
              unit = unit, low = interval$low, high = interval$high, launches = interval$launches,

@@ -38,7 +38,7 @@ missing_interval <- function(interval, unmeasured, word) {
   if (is.na(interval$low)) {
     paired <- if (isFALSE(interval$paired)) "launch" else "paired launch"
     return(answer("not yet measured", paste0(plural(interval$launches, paired, paste0(paired, "es")), ", fewer than ",
-                                             MIN_LAUNCHES)))
+                                             least_of(interval))))
   }
 }
 

@@ -19,8 +19,8 @@ fit_loop <- function(runs, folder) {
                                            MIN_NULL_PASS_NS / 1e6, "ms or more")))
   }
   do.call(rbind, lapply(sort(unique(rows$threads)), function(n) {
-    fit_row(median_interval(rows$ns_per_op[rows$threads == n]), term = "harness_loop", n = n,
-            source = source_text(rows))
+    own <- rows[rows$threads == n, , drop = FALSE]
+    fit_row(launch_interval(own, own$ns_per_op), term = "harness_loop", n = n, source = source_text(rows))
   }))
 }
 
@@ -43,7 +43,7 @@ fit_whole <- function(runs) {
   }
   folder <- usable$folder[1]
   null <- null_rows(runs, folder)
-  loop <- function(n) null$ns_per_op[null$threads == n]
+  loop <- function(n) null[null$threads == n, , drop = FALSE]
   fast <- metadata_rows(runs)
   fast <- fast[fast$variant %in% METADATA_VARIANT, , drop = FALSE]
   parts <- lapply(unique(usable$allocator), function(allocator) {
@@ -63,14 +63,15 @@ whole_of_allocator <- function(own, loop, fast, source, split, split_fast) {
   metadata <- mean_over_sizes(as.numeric(names(by_size)), as.numeric(by_size), own$size_min[1], own$size_max[1],
                               own$size_dist[1])
   one <- own[own$threads == 1, , drop = FALSE]
-  loop_one <- if (length(loop(1)) > 0) stats::median(loop(1)) else NA_real_
+  loop_median <- function(n) median_or(loop(n)$ns_per_op, NA_real_)
+  loop_one <- loop_median(1)
   fit <- model <- NULL
   for (n in sort(unique(own$threads))) {
     at <- own[own$threads == n, , drop = FALSE]
-    scale <- if (n == 1) 1 else if (length(loop(n)) > 0) stats::median(loop(n)) / loop_one else NA_real_
+    scale <- if (n == 1) 1 else loop_median(n) / loop_one
     base <- if (nrow(one) > 0) stats::median(own_time(one, split)) else NA_real_
-    os <- median_interval(if (split) at$sys_ns_per_op else numeric())
-    whole <- median_interval(at$ns_per_op)
+    os <- launch_interval(at, if (split) at$sys_ns_per_op else rep(NA_real_, nrow(at)))
+    whole <- launch_interval(at, at$ns_per_op)
     gap <- base - metadata
     residual <- residual_interval(at, one, n, loop, split)
     predicted <- metadata * scale + if (split) os$value else 0
@@ -78,8 +79,8 @@ whole_of_allocator <- function(own, loop, fast, source, split, split_fast) {
       fit,
       fit_row(whole, name, "T_alloc", n = n, source = source),
       fit_row(os, name, "T_os", n = n, source = source, reason = if (split) "" else os_unknown()),
-      fit_row(median_interval(at$faults_per_op), name, "faults", n = n, unit = "1/op", source = source),
-      if (n == 1) gap_row(name, own_time(one, split), metadata, source),
+      fit_row(launch_interval(at, at$faults_per_op), name, "faults", n = n, unit = "1/op", source = source),
+      if (n == 1) gap_row(name, one, own_time(one, split), metadata, source),
       if (n > 1) fit_row(residual$interval, name, "joint_residual", n = n, source = source, reason = residual$reason)
     )
     model <- rbind(model, data.frame(
@@ -103,18 +104,20 @@ residual_interval <- function(at, one, n, loop, split) {
   if (nrow(one) == 0) {
     return(list(interval = median_interval(numeric()), reason = "not identifiable here: no single-thread rows"))
   }
-  if (length(loop(1)) == 0 || length(loop(n)) == 0) {
+  if (nrow(loop(1)) == 0 || nrow(loop(n)) == 0) {
     return(list(interval = median_interval(numeric()), reason = NULL_UNKNOWN))
   }
-  groups <- list(own_time(at, split), own_time(one, split), loop(n), loop(1))
-  list(interval = combined_interval(groups, function(g) g[[1]] - g[[2]] * g[[3]] / g[[4]]), reason = "")
+  group <- function(rows, x) list(rows = rows, x = x)
+  groups <- list(group(at, own_time(at, split)), group(one, own_time(one, split)), group(loop(n), loop(n)$ns_per_op),
+                 group(loop(1), loop(1)$ns_per_op))
+  list(interval = launch_combined(groups, function(g) g[[1]] - g[[2]] * g[[3]] / g[[4]]), reason = "")
 }
 
-#' single_thread_gap of one allocator, from the times of its single-thread launches.
-gap_row <- function(name, times, metadata, source) {
+#' single_thread_gap of one allocator, from its single-thread launches and their times.
+gap_row <- function(name, one, times, metadata, source) {
   if (is.na(metadata)) {
     return(no_number("single_thread_gap", "not identifiable here: no fastpath rows that cover churn's sizes",
                      allocator = name, n = 1, source = source))
   }
-  fit_row(median_interval(times - metadata), name, "single_thread_gap", n = 1, source = source)
+  fit_row(launch_interval(one, times - metadata), name, "single_thread_gap", n = 1, source = source)
 }

@@ -15,7 +15,8 @@ made$cells <- 0
 #' @param sweep,kernel,allocator,reps of them; threads are those of the kernel
 #' @param values function(rep) -> named: columns of runs.csv, or metrics
 #' @param met as MET
-application_rows <- function(sweep, kernel, allocator, values, met = MET, reps = 8, variant = "", threads = 1, ops = met$ops) {
+application_rows <- function(sweep, kernel, allocator, values, met = MET, reps = 8, variant = "", threads = 1,
+                             ops = met$ops) {
   made$cells <- made$cells + 1
   parts <- lapply(seq_len(reps), function(rep) {
     id <- sprintf("%08x%08x", made$cells, rep)
@@ -86,7 +87,7 @@ linear_parts <- function(h, power, met = MET) {
 #' The rule: times of two programs in their sweeps, shares in those under a profiler. The store has a small share.
 decision_parts <- function(h, gain_of_store, met = MET) {
   program <- function(kernel, gain, share) {
-    c(planted_parts(h, gain, met, "wall_ns", kernel, kernel),
+    c(planted_parts(h, 1 / gain, met, "ops_per_s", kernel, kernel),
       application_rows(paste0(kernel, "-share"), kernel, "glibc", function(rep) c(wall_ns = 9e9, malloc_share = share), met))
   }
   c(program("ndjson", 0.7, 0.4), program("item_store", gain_of_store, 0.02))
@@ -178,10 +179,12 @@ test_that("of several sizes that of the claim is judged, and why a share is empt
 test_that("disturbed windows are told, and stay in", {
   h <- hypothesis_of(full, "kv.put.ops")
   parts <- lapply(planted_parts(h, 1.001), function(part) {
-    part$metrics <- c(part$metrics, sprintf("%s,disturbed,0 or 1,%d,", vapply(part$rows, `[[`, "", "row_id"), c(1, rep(0, 7))))
+    ids <- vapply(part$rows, `[[`, "", "row_id")
+    part$metrics <- c(part$metrics, sprintf("%s,window1_disturbed,,%d,", ids, c(1, rep(0, 7))),
+                      sprintf("%s,window2_disturbed,,,the machine tells no steal", ids))
     part
   })
   line <- claim_line(application_results(parts), full, "kv.put.ops")
-  expect_match(line$note, "^2 of 16 launches disturbed .steal, load., none left out; margin 5 %")
+  expect_match(line$note, "^2 of 32 windows disturbed .steal, other programs., none left out; margin 5 %")
   expect_equal(c(line$verdict, line$launches), c("reproduced", "8"))
 })
