@@ -14,9 +14,10 @@
  * Threads, CPU time and faults are the server's alone; requests a second and latency are of both, where they share
  * CPUs. --ops means nothing.
  *
- * Verified: every file, byte by byte, before and after the load; that the load saw no error and no other status; that
- * what it got, in requests and in bytes, is what was sent. The generator checks each byte; wrk, which stops with
- * requests under way, must have got, within those, as many bytes as its requests have by the known sizes.
+ * Verified: every file, byte by byte, before and after the load; that the load saw no error and no other status, and
+ * lost no connection; that what it got, in requests and in bytes, is what was sent. The generator checks each byte;
+ * wrk, which stops with requests under way, must have got, within those, as many bytes as its requests have by the
+ * known sizes.
  */
 #include <errno.h>
 #include <math.h>
@@ -155,8 +156,16 @@ static double cycle_slack(double *mean)
     return most - least;
 }
 
-/* What the load got against what was sent, less what the client that checks got before: answers, refusals, bytes. */
-static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_bytes)
+/* What the server has counted at some moment. */
+struct totals { uint64_t connections, answered, refused, bytes; };
+
+static struct totals totals(void)
+{
+    return (struct totals){ TOTAL(connections), TOTAL(answered), TOTAL(refused), TOTAL(bytes) };
+}
+
+/* What the load got against what was sent since `before`. */
+static void load_check(struct totals before)
 {
     const double *told = site.load.value;
     double largest = 0, mean, slack = cycle_slack(&mean), connections = (double)param_int("connections");
@@ -170,14 +179,17 @@ static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_byte
     }
     for (unsigned file = 0; file < TREE_FILES; file++)
         largest = (double)site.size[file] > largest ? (double)site.size[file] : largest;
-    settle((uint64_t)told[LOAD_REQUESTS] + checked, refused);
-    double answered = (double)(TOTAL(answered) - checked);
-    double bytes = (double)(TOTAL(bytes) - checked_bytes), wanted = (double)(param_int("rate") * param_int("seconds"));
-    double under_way = wrk ? connections : 0;
+    settle((uint64_t)told[LOAD_REQUESTS] + before.answered, before.refused);
+    struct totals now = totals();
+    double answered = (double)(now.answered - before.answered), bytes = (double)(now.bytes - before.bytes);
+    double wanted = (double)(param_int("rate") * param_int("seconds")), under_way = wrk ? connections : 0;
+    uint64_t threads = param_int("load_threads"), each = param_int("connections") / threads;
+    /* wrk's threads have as many each, and one more is made to see whether anybody is there. */
+    uint64_t connected = wrk ? each * threads + 1 : param_int("connections");
 
     if (told[LOAD_ERRORS] > 0)
         ak_fail("%.0f requests of the load (%s) failed or were not answered", told[LOAD_ERRORS], param_word("load"));
-    else if (told[LOAD_REFUSED] > 0 || TOTAL(refused) > refused)
+    else if (told[LOAD_REFUSED] > 0 || now.refused > before.refused)
         ak_fail("%.0f requests of the load got another status than 200", told[LOAD_REFUSED]);
     else if (rate && told[LOAD_REQUESTS] != wanted)
         ak_fail("%.0f requests were answered, %.0f were asked", told[LOAD_REQUESTS], wanted);
@@ -191,6 +203,9 @@ static void load_check(uint64_t checked, uint64_t refused, uint64_t checked_byte
                         (double)param_int("load_threads") * slack + 2 * under_way * largest)
         ak_fail("the load got %.0f bytes in %.0f requests, of %.0f bytes in the mean", told[LOAD_BYTES],
                 told[LOAD_REQUESTS], mean);
+    else if (now.connections - before.connections != connected) /* wrk tells nothing of one that it makes anew */
+        ak_fail("the load connected %llu times, expected %llu: the server closed some",
+                (unsigned long long)(now.connections - before.connections), (unsigned long long)connected);
 }
 
 static uint64_t resident(void)
@@ -223,7 +238,7 @@ static void direct(void)
     if (ak_failed())
         return;
     settle(site.checks - 1, 1); /* the last was for what is not there */
-    uint64_t answered = TOTAL(answered), refused = TOTAL(refused), bytes = TOTAL(bytes);
+    const struct totals before = totals();
     site.rss_rest = resident();
     phase_begin(LOAD);
     if (!come(&site.driven, threads))
@@ -236,7 +251,7 @@ static void direct(void)
     phase_begin(REST);
     if (!come(&site.resting, threads))
         return;
-    load_check(answered, refused, bytes);
+    load_check(before);
     for (uint64_t ms = 0; ms < 1000 * param_int("rest_s") && !ak_failed(); ms++)
         nap();
     site.rss_after = resident();

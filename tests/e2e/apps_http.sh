@@ -87,6 +87,8 @@ check "a file that changed meanwhile" \
 program wrong_seed "exec '$build/bin/ak-http-load' \"\${1##*:}\" 4 2 1 50 2"
 check "the generator finds bytes that are wrong" \
   fails 1 "exit status 1: ak-http-load: GET /.*: not the bytes" --load "$dir/wrong_seed"
+check "connections that the server closes are missed" \
+  fails 1 "requests of the load .rate. failed or were not answered" --load rate --rate 4 --idle-ms 50
 program fails "echo no luck >&2; exit 5"
 check "a load that fails" fails 1 "exit status 5: no luck" --load "$dir/fails"
 if has wrk; then

@@ -133,7 +133,7 @@ int load_run(const struct load_plan *plan, bool (*give_up)(void), struct load_re
             return -1;
         }
         const char *const more[] = { "-t", number[2], "-c", number[1], "-d", number[3], "--latency",
-                                     "--timeout", "60s", "-s", script, url };
+                                     "--timeout", "20s", "-s", script, url };
         for (unsigned i = 0; i < sizeof more / sizeof more[0]; i++)
             argv[n++] = more[i];
     } else if (strcmp(plan->how, "rate") == 0) {
