@@ -1,14 +1,15 @@
 /*
- * http_foreign - a web server of Debian's under the allocator under test: lighttpd, or nginx as one process, serving the
- * same small tree (http_server/tree.h) on loopback as http_server does, to the same loads.
+ * http_foreign - a web server of Debian's under the allocator under test: lighttpd, or nginx as one process, serving
+ * the same small tree (http_server/tree.h) on loopback as http_server does, to the same loads.
  *
- * An op is one request answered with a file. The timed region is the life of the load, a program beside, with its start (some
- * 10 ms): --ops means nothing. Both servers run with the settings that they come with, and keep memory of their own for
- * connections and requests that they use again: how little then is left to the allocator is the point.
+ * An op is one request answered with a file. The timed region is the life of the load, a program beside, with its
+ * start (some 10 ms): --ops means nothing. Both servers run with the settings that they come with, and keep memory
+ * of their own for connections and requests that they use again: how little then is left to the allocator is the
+ * point.
  *
- * What the row tells of memory, time and faults is the server's. Verified: every file, byte by byte, before the load and
- * after the rest; that the load saw no error and no other status than 200; and that it got as many bytes as its requests have
- * by the known sizes, but for what was under way when it stopped.
+ * What the row tells of memory, time and faults is the server's. Verified: every file, byte by byte, before the load
+ * and after the rest; that the load saw no error and no other status than 200; and that it got as many bytes as its
+ * requests have by the known sizes, but for what was under way when it stopped.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -74,7 +75,8 @@ static int files_allow(void)
 
 static bool port_is_free(uint16_t number)
 {
-    struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(number), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(number),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -195,12 +197,13 @@ static uint64_t ops(const struct ctx *c, uint64_t iters)
     return isnan(load.value[LOAD_REQUESTS]) ? 0 : (uint64_t)load.value[LOAD_REQUESTS];
 }
 
-/* What the load got against what it asked for. Each of its threads goes through the files in cycles, the last one not whole;
- * what was under way at its end it got in part. */
+/* What the load got against what it asked for. Each of its threads goes through the files in cycles, the last one
+ * not whole; what was under way at its end it got in part. */
 static int load_check(void)
 {
     const double *told = load.value;
-    double cycle = 0, largest = 0, threads = (double)param_int("load_threads"), connections = (double)param_int("connections");
+    double threads = (double)param_int("load_threads"), connections = (double)param_int("connections");
+    double cycle = 0, largest = 0;
     double wanted = (double)param_int("rate") * (double)param_int("seconds");
     bool rate = strcmp(param_word("load"), "rate") == 0;
 
@@ -225,10 +228,10 @@ static int load_check(void)
 static int verify(struct ctx *c)
 {
     (void)c;
-    if (drive_rest(&server, param_int("rest_s") * 1000) != 0)
+    if (load_check() != 0 || drive_rest(&server, param_int("rest_s") * 1000) != 0)
         return 1;
     rss_after = resident_now().rss;
-    if (load_check() != 0 || !check("after the load"))
+    if (!check("after the load"))
         return 1;
     return drive_crashed(&server, "after the load");
 }
@@ -244,8 +247,9 @@ static void teardown(struct ctx *c)
 static void report(void)
 {
     static const struct { const char *name; enum load_value value; double quantile; } times[] = {
-        { "request_mean_ms", LOAD_MEAN, 0 },  { "request_stdev_ms", LOAD_STDEV, 0 }, { "request_p50_ms", LOAD_P50, 0.5 },
-        { "request_p75_ms", LOAD_P75, 0.75 }, { "request_p90_ms", LOAD_P90, 0.9 },   { "request_p99_ms", LOAD_P99, 0.99 },
+        { "request_mean_ms", LOAD_MEAN, 0 },  { "request_stdev_ms", LOAD_STDEV, 0 },
+        { "request_p50_ms", LOAD_P50, 0.5 },  { "request_p75_ms", LOAD_P75, 0.75 },
+        { "request_p90_ms", LOAD_P90, 0.9 },  { "request_p99_ms", LOAD_P99, 0.99 },
         { "request_max_ms", LOAD_MAX, 0 },
     };
     double requests = load.value[LOAD_REQUESTS], seconds = load.value[LOAD_SECONDS];

@@ -9,8 +9,9 @@
 
 #include "service.h"
 
-/* Run it on the thread that called. 0 where it exited with status 0; else 1, the launch having failed: a server that ended
- * is a crash, a load that fails or still runs after timeout_ms a failure. It takes a file for its errors (request.err). */
+/* Run it on the thread that called. 0 where it exited with status 0; else 1, the launch having failed: a server that
+ * ended is a crash, a load that fails or still runs after timeout_ms a failure. It takes a file for its errors
+ * (request.err). */
 int drive_run(struct service *server, const struct service_request *, uint64_t timeout_ms);
 
 /* Sleep for `ms`. 0, or 1 after the launch failed: the server ended meanwhile. */

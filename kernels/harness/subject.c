@@ -78,8 +78,11 @@ const char *const *ak_subject_env(void)
         return NULL;
     }
     close(log);
-    /* A program may be linked with an allocator of its own: where nothing is preloaded here, what serves here is there. */
-    snprintf(preload, sizeof preload, "LD_PRELOAD=%s:%s", witness, own != NULL && own[0] != '\0' ? own : expected->path);
+    /* A program may be linked with an allocator of its own: where nothing is preloaded here, what serves here is
+     * there. */
+    if (own == NULL || own[0] == '\0')
+        own = expected->path;
+    snprintf(preload, sizeof preload, "LD_PRELOAD=%s:%s", witness, own);
     snprintf(log_variable, sizeof log_variable, WITNESS_VARIABLE "=%s", log_path);
     return env;
 }
@@ -113,7 +116,8 @@ static bool child_of_subject(pid_t pid)
     return false;
 }
 
-/* The line of that process: see witness.h. False where it has none, or one of what it was before it became this program. */
+/* The line of that process: see witness.h. False where it has none, or one of what it was before it became this
+ * program. */
 static bool witness_read(pid_t pid, unsigned *disagreeing)
 {
     size_t length;
@@ -158,8 +162,8 @@ int ak_subject(pid_t pid)
                                "environment", (int)pid);
         }
         if (!same_file(said.path, expected->path) || strcmp(said.build_id, expected->build_id) != 0)
-            return launch_fail("wrong_allocator", "process %d is served by %.200s, expected %.200s", (int)pid, said.path,
-                               expected->path);
+            return launch_fail("wrong_allocator", "process %d is served by %.200s, expected %.200s", (int)pid,
+                               said.path, expected->path);
         if (disagreeing > 0)
             return launch_fail("wrong_allocator", "process %d: malloc is served by %.300s, but %u of free, calloc and "
                                "realloc by another object", (int)pid, said.path, disagreeing);

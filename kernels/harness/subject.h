@@ -1,8 +1,8 @@
 /*
  * subject.h - the process under test, where it is another one than the kernel's: a server that the kernel started.
  *
- * Which object serves it, it tells itself: a witness (experiments/witness) is preloaded beside the allocator, and writes a
- * line as the program begins. A process without such a line, or with another object in it, is not measured.
+ * Which object serves it, it tells itself: a witness (experiments/witness) is preloaded beside the allocator, and
+ * writes a line as the program begins. A process without such a line, or with another object in it, is not measured.
  */
 #ifndef AK_SUBJECT_H
 #define AK_SUBJECT_H

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The kernels redis and http_foreign, whose process under test is a server of Debian's: that the row is that server's and the
-# allocator the one that was asked for, that what cannot be right fails, and that nothing is left. Prints TAP.
+# The kernels redis and http_foreign, whose process under test is a server of Debian's: that the row is that server's and
+# the allocator the one that was asked for, that what cannot be right fails, and that nothing is left. Prints TAP.
 # shellcheck disable=SC2317,SC2119,SC2120 # functions that check calls by name
 set -u
 
@@ -36,7 +36,10 @@ well() {
   done
   for column in rss_baseline_bytes rss_rest_bytes rss_load_bytes rss_after_bytes; do
     # The kernel's high-water mark counts in batches of pages.
-    [ "$(value "$column" | cut -d. -f1)" -le $(($(value rss_peak_bytes) + 1048576)) ] || { echo "$column beyond the peak"; return 1; }
+    if [ "$(value "$column" | cut -d. -f1)" -gt $(($(value rss_peak_bytes) + 1048576)) ]; then
+      echo "$column beyond the peak"
+      return 1
+    fi
   done
 }
 
@@ -116,7 +119,9 @@ else
   preload=
   is "redis: it tells of its memory" "$(value used_memory_bytes | cut -d. -f1 | awk '{ print ($1 > 1e6) }')" 1
 
-  large() { well libc.so redis --variant get --elements 100000 --value-bytes 200 && [ "$(value rss_baseline_bytes)" -gt 20000000 ]; }
+  large() {
+    well libc.so redis --variant get --elements 100000 --value-bytes 200 && [ "$(value rss_baseline_bytes)" -gt 20000000 ]
+  }
   check "redis: the resident memory is the server's" large
 
   fake redis-server "exec env -u LD_PRELOAD '$real' \"\$@\""
@@ -155,7 +160,7 @@ rest_s = 0
 ops = 1600
 reps = 1
 EOF
-  faked env PATH="$dir/fake:$PATH" "$build/bin/ak" run "$dir/crash.sweep" --preset smoke --out "$dir/crash" > "$dir/said" 2>&1
+  PATH=$dir/fake:$PATH "$build/bin/ak" run "$dir/crash.sweep" --preset smoke --out "$dir/crash" > "$dir/said" 2>&1
   is "ak run: its row says so" "$(grep -c ',crash,the program under test ended under load' "$dir/crash/runs.csv")" 1
   check "ak verify takes it" "$build/bin/ak" verify "$dir/crash"
   rm "$dir/fake/redis-benchmark"
@@ -198,10 +203,13 @@ else
   done
   wrk=$(command -v wrk)
   # shellcheck disable=SC2016 # for the fake
-  fake wrk 'for a; do case $a in */wrk.lua) site=${a%/*}/site ;; esac; done; '"'$wrk'"' "$@"; printf x | dd of="$site/app.js" bs=1 seek=9000 conv=notrunc 2> /dev/null'
+  fake wrk 'for a; do case $a in */wrk.lua) site=${a%/*}/site ;; esac; done
+'"'$wrk'"' "$@"
+printf x | dd of="$site/app.js" bs=1 seek=9000 conv=notrunc 2> /dev/null'
   check "http_foreign: a byte that changed" fails 1 verify_failed 'after the load' faked http --variant $server
   fake wrk "kill -SEGV \$(pgrep -P \$PPID $server); sleep 10"
-  check "http_foreign: a server that crashes is no fast run" fails 1 crash 'under load: signal 11' faked http --variant $server
+  check "http_foreign: a server that crashes is no fast run" \
+    fails 1 crash 'under load: signal 11' faked http --variant $server
   path=$dir/empty
   check "http_foreign: no load" fails 3 skipped 'no wrk' http --variant $server
   path=$PATH

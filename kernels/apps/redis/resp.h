@@ -1,8 +1,8 @@
 /*
  * resp.h - a client of redis: commands as words, replies item by item.
  *
- * An array is a reply whose number says how many replies follow. Commands may be put ahead of the replies, which come in the
- * same order.
+ * An array is a reply whose number says how many replies follow. Commands may be put ahead of the replies, which
+ * come in the same order.
  */
 #ifndef AK_RESP_H
 #define AK_RESP_H

@@ -1,6 +1,6 @@
 /*
- * table.h - what `redis-benchmark --csv` prints: a line of names and a line of values, quoted. Older ones print no names,
- * and no more than the rate.
+ * table.h - what `redis-benchmark --csv` prints: a line of names and a line of values, quoted. Older ones print no
+ * names, and no more than the rate.
  */
 #ifndef AK_REDIS_TABLE_H
 #define AK_REDIS_TABLE_H
