@@ -366,11 +366,13 @@ static const char *const kept_prefixes[] = {
 
 char **child_environment(struct arena *a, struct words *kept)
 {
-    const char *path = getenv("PATH"), *home = getenv("HOME");
+    const char *path = getenv("PATH"), *home = getenv("HOME"), *temporary = getenv("TMPDIR");
     struct words env = {0};
     words_add(a, &env, arena_printf(a, "PATH=%s", path ? path : "/usr/bin:/bin"));
     words_add(a, &env, arena_printf(a, "HOME=%s", home ? home : "/"));
     words_add(a, &env, "LANG=C");
+    if (temporary) /* where services of kernels have their folders */
+        words_add(a, &env, arena_printf(a, "TMPDIR=%s", temporary));
     for (char **variable = environ; *variable; variable++)
         for (size_t i = 0; i < sizeof kept_prefixes / sizeof *kept_prefixes; i++)
             if (strncmp(*variable, kept_prefixes[i], strlen(kept_prefixes[i])) == 0) {
