@@ -77,6 +77,7 @@ static bool read_options(struct arena *a, int argc, char **argv, struct compare_
         {"--warmup", &warmup, NULL},
         {"--csv", &o->csv, NULL},
         {"--json", NULL, &o->json},
+        {"--no-profile", NULL, &o->no_profile},
         {"--plot", &o->plot, NULL},
         {"--stdin", &o->in, NULL},
         {"--ready", &o->ready, NULL},
@@ -125,7 +126,6 @@ struct campaign {
     struct stage *stage;
     struct compare_view view;
     struct timespec begun;
-    uint64_t random;
     uint64_t done, planned; /* launches */
 };
 
@@ -176,15 +176,16 @@ static bool launch(struct campaign *k, size_t contender, enum compare_kind kind,
     return !cmp->stopped;
 }
 
-/* The contenders that are left, in random order. */
-static size_t shuffle(struct campaign *k, size_t *order)
+/* The contenders that are left, in a random order that the seed gives this round, whatever came before it. */
+static size_t shuffle(const struct campaign *k, enum compare_kind kind, uint64_t round, size_t *order)
 {
+    uint64_t random = hash_mix(hash_mix(k->cmp->options.seed) ^ (uint64_t)kind << 60 ^ round);
     size_t n = 0;
     for (size_t i = 0; i < k->cmp->contenders; i++)
         if (!k->cmp->contender[i].gone)
             order[n++] = i;
     for (size_t i = n; i > 1; i--) {
-        const size_t j = (k->random = hash_mix(k->random + 0x9e3779b97f4a7c15u)) % i, kept = order[i - 1];
+        const size_t j = (random = hash_mix(random + 0x9e3779b97f4a7c15u)) % i, kept = order[i - 1];
         order[i - 1] = order[j];
         order[j] = kept;
     }
@@ -194,7 +195,7 @@ static size_t shuffle(struct campaign *k, size_t *order)
 static bool round_of(struct campaign *k, enum compare_kind kind, uint64_t round, uint64_t of, struct fault *f)
 {
     size_t *order = arena_alloc(&k->suite->arena, k->cmp->contenders * sizeof *order);
-    const size_t n = shuffle(k, order);
+    const size_t n = shuffle(k, kind, round, order);
     const char *phase =
         kind == KIND_WARMUP     ? arena_printf(&k->suite->arena, "warm-up %" PRIu64 "/%" PRIu64, round, of)
         : kind == KIND_PROFILED ? "profile"
@@ -246,7 +247,6 @@ static bool measure(struct campaign *k, struct fault *f)
 {
     struct comparison *cmp = k->cmp;
     clock_gettime(CLOCK_MONOTONIC, &k->begun);
-    k->random = hash_mix(cmp->options.seed);
     if (!try_default(k, f))
         return false;
     const uint64_t rounds = cmp->options.warmup + (k->stage->profiler.why ? 0 : 1) + cmp->options.runs;
@@ -344,6 +344,7 @@ static int cmd_compare(int argc, char **argv)
 AK_COMMAND(
     command_compare, "compare",
     "[--allocators A,B,NAME=LIB] [--runs N] [--warmup N] [--csv FILE] [--json] [--plot FILE] [--stdin FILE] "
+    "[--no-profile] "
     "[--ready CMD --load CMD [--stop SIGNAL]] [--seed N] [--timeout S] [--registry FILE] -- COMMAND...",
     "one's own program under each allocator: paired, interleaved, with intervals and a verdict",
     "  --allocators L    names of the registry, or NAME=LIBRARY for one of your own; default: all that are "

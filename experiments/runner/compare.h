@@ -65,7 +65,7 @@ struct compare_options {
     const char *allocators, *csv, *plot, *in, *ready, *load, *registry;
     uint64_t runs, warmup, seed, timeout_ms;
     int stop_signal;
-    bool json;
+    bool json, no_profile;
     char *const *command; /* NULL-terminated */
 };
 

@@ -38,7 +38,9 @@ static bool names_wanted(struct suite *s, const char *text, struct words *names,
         if (words_have(names, name))
             return fault_set(f, AK_USAGE, "--allocators: %s twice, expected once", name);
         if (*al->linked)
-            return fault_set(f, AK_USAGE, "--allocators: %s is linked into static programs of the suite; it cannot be preloaded",
+            return fault_set(f, AK_USAGE,
+                             "--allocators: %s is linked into static programs of the suite; it cannot be "
+                             "preloaded",
                              name);
         al->named = true;
         words_add(&s->arena, names, name);
@@ -89,12 +91,6 @@ static struct allocator *libc_entry(struct suite *s)
     return NULL;
 }
 
-/* Named, and neither a library nor the C library's. */
-static bool cannot_preload(struct suite *s, const struct allocator *al)
-{
-    return al->named && al->found && !*al->preload && al != libc_entry(s);
-}
-
 bool contenders_find(struct suite *s, const struct stage *stage, struct comparison *cmp, struct fault *f)
 {
     struct words names = {0};
@@ -116,10 +112,6 @@ bool contenders_find(struct suite *s, const struct stage *stage, struct comparis
             return false;
         if (!al->found && al->named)
             return fault_set(f, AK_ENVIRONMENT, "allocator %s: %s; nothing was run", al->name, al->reason);
-        if (cannot_preload(s, al))
-            return fault_set(f, AK_USAGE,
-                             "allocator %s: is linked into programs, and cannot be preloaded into one",
-                             al->name);
         if (!al->found) {
             lacking = arena_printf(&s->arena, "%s%s%s", lacking, *lacking ? ", " : "", al->name);
             get = *al->get ? al->get : get;

@@ -25,7 +25,8 @@
 #define STOP_MS       20000      /* so long to end once it was told */
 #define PROFILE_NS    400000000u /* of CPU time: a shorter command is profiled several times in a row */
 #define PROFILE_MOST  40u
-#define REACH_LEAST   0.10 /* below: the allocator did not reach the command, and no number is used */
+#define PROFILE_WALL  3000000000u /* and no longer than this, but for one launch */
+#define REACH_LEAST   0.10        /* below: the allocator did not reach the command, and no number is used */
 
 extern char **environ;
 
@@ -71,7 +72,8 @@ bool stage_open(struct arena *a, const struct paths *paths, const struct compari
     if (!path_is_file(library))
         return fault_set(f, AK_ENVIRONMENT, "%s is not there: build it with make", library);
     s->witness = stage_loadable(a, s, library, f);
-    return s->witness && profiler_find(a, paths->launcher, &s->profiler, f);
+    s->profiler.why = "--no-profile";
+    return s->witness && (c->options.no_profile || profiler_find(a, paths->launcher, &s->profiler, f));
 }
 
 void stage_close(struct stage *s)
@@ -458,7 +460,10 @@ static bool run_server(struct arena *a, const struct stage *s, struct compare_la
 static const char *const *repeated(struct arena *a, const struct comparison *cmp, const char *const *argv)
 {
     const uint64_t cpu = cmp->launch[0].user_ns + cmp->launch[0].system_ns + 1;
-    const uint64_t times = PROFILE_NS / cpu + 1 < PROFILE_MOST ? PROFILE_NS / cpu + 1 : PROFILE_MOST;
+    const uint64_t room = PROFILE_WALL / (cmp->launch[0].wall_ns + 1) + 1;
+    uint64_t times = PROFILE_NS / cpu + 1;
+    times = times < room ? times : room;
+    times = times < PROFILE_MOST ? times : PROFILE_MOST;
     struct words loop = {0};
     if (times == 1 || cmp->options.load)
         return argv;
