@@ -371,7 +371,7 @@ lint: ## clang-tidy, cppcheck, shellcheck, lintr, where installed
 ROOT = $(DESTDIR)$(PREFIX)
 .PHONY: install
 install: all ## install below PREFIX (DESTDIR is honoured)
-	install -d $(call quote,$(ROOT)/bin) $(call quote,$(ROOT)/lib/alloc-kernels/kernels) \
+	install -d $(call quote,$(ROOT)/bin) $(call quote,$(ROOT)/lib/alloc-kernels/kernels) $(call quote,$(ROOT)/lib/alloc-kernels/musl) \
 	  $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets) \
 	  $(call quote,$(ROOT)/share/alloc-kernels/experiments/machines)
 	install -m 755 $(PROGRAMS) $(call quote,$(ROOT)/bin/)
@@ -380,6 +380,7 @@ install: all ## install below PREFIX (DESTDIR is honoured)
 	install -m 755 $(BACKEND_SO) $(call quote,$(ROOT)/lib/alloc-kernels/counters/)
 	$(if $(SIM_PLUGIN),install -m 755 $(SIM_PLUGIN) $(call quote,$(ROOT)/lib/alloc-kernels/))
 	install -m 644 $(wildcard kernels/counters/groups/*.txt) $(call quote,$(ROOT)/lib/alloc-kernels/counters/groups/)
+	[ ! -d $(MUSL)/kernels ] || cp -r $(MUSL)/kernels/. $(call quote,$(ROOT)/lib/alloc-kernels/musl/)
 	install -m 644 allocators/registry.ini $(call quote,$(ROOT)/share/alloc-kernels/)
 	install -m 644 $(wildcard experiments/*.sweep) experiments/schema.md experiments/schema.json $(call quote,$(ROOT)/share/alloc-kernels/experiments/)
 	install -m 644 $(wildcard experiments/presets/*.ini) $(call quote,$(ROOT)/share/alloc-kernels/experiments/presets/)
