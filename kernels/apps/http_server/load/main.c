@@ -337,11 +337,11 @@ static void result_print(const struct thread *whole, uint64_t ended_ns)
 
 int main(int argc, char **argv)
 {
-    static struct thread sum;
+    static struct thread sum, *thread;
     struct thread *whole = &sum;
     if (argc != 7 || !plan_make(argv + 1))
         return refuse(2, "usage: ak-http-load PORT CONNECTIONS THREADS SECONDS RATE SEED (threads <= connections)");
-    struct thread *thread = calloc(plan.threads, sizeof *thread);
+    thread = calloc(plan.threads, sizeof *thread);
     if (thread == NULL)
         return refuse(3, "out of memory");
     for (unsigned i = 0; i < plan.threads; i++)
