@@ -91,7 +91,7 @@ static void add_script(struct arena *a, const struct comparison *cmp, const char
                 quoted(a, arena_printf(a, "ratio to %s, median and 95 %% interval of paired launches",
                                        cmp->contender[0].name)));
     buffer_addf(
-        b, "set xrange [%.6f:%.6f]\nset yrange [%.1f:0]\nset grid x\nset key outside bottom horizontal\n",
+        b, "set xrange [%.6f:%.6f]\nset yrange [%.1f:0]\nset grid x\nset key outside top right vertical\n",
         low - margin, high + margin, -(double)n);
     buffer_addf(b, "set arrow from 1, graph 0 to 1, graph 1 nohead dashtype 2\nset ytics (");
     for (size_t i = 1; i < n; i++)
