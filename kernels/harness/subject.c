@@ -43,17 +43,20 @@ const pid_t *subject_pids(unsigned *count)
 
 /* ---- what it is started with ---- */
 
-/* Beside the programs that are built: ../lib as seen from this one. */
+/* In the folder lib of the first folder above this program that has it there: where it was built, or installed. */
 static bool witness_find(char path[PATH_MAX])
 {
-    char program[PATH_MAX], joined[PATH_MAX + 64];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0)
-        return false;
-    program[length] = '\0';
-    *strrchr(program, '/') = '\0';
-    snprintf(joined, sizeof joined, "%s/../lib/" WITNESS_LIBRARY, program);
-    return realpath(joined, path) != NULL;
+    char above[PATH_MAX], joined[PATH_MAX + 64];
+    ssize_t length = readlink("/proc/self/exe", above, sizeof above - 1);
+
+    above[length > 0 ? length : 0] = '\0';
+    for (char *end; (end = strrchr(above, '/')) != NULL;) {
+        *end = '\0';
+        snprintf(joined, sizeof joined, "%s/lib/" WITNESS_LIBRARY, above);
+        if (realpath(joined, path) != NULL)
+            return true;
+    }
+    return false;
 }
 
 const char *const *ak_subject_env(void)
