@@ -136,8 +136,6 @@ static int load_start(struct state *s)
                                  seed, NULL };
     struct service_request request = { .argv = argv, .err = s->load_log };
 
-    if (argv[0] == NULL)
-        return ak_lacks(LOAD_PROGRAM " is not beside this program: build it (make)");
     snprintf(control, sizeof control, "%s/order", s->database.folder);
     snprintf(server, sizeof server, "%s/http", s->database.folder);
     snprintf(s->load_log, sizeof s->load_log, "%s/load.log", s->database.folder);
@@ -192,6 +190,8 @@ static int setup(struct ctx *c)
 
     s->control = -1;
     s->windows = (unsigned)param_int("windows");
+    if (load_program() == NULL)
+        return ak_lacks(LOAD_PROGRAM " is not beside this program: build it (make)");
     if (database_start(&s->database, connections, strcmp(param_word("fsync"), "on") == 0, items * BYTES_AN_ITEM, why) != 0)
         return ak_lacks("%s", why);
     if (store_open(s->database.folder, connections, why) != 0)

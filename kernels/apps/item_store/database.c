@@ -106,7 +106,7 @@ static int cluster_make(const struct database *d, uid_t user, gid_t group, char 
     const char *const argv[] = { program, "-D", data, "-A", "trust", "-U", "ak", "-E", "UTF8", "--locale=C", "--no-sync",
                                  "--no-instructions", "--wal-segsize=4", NULL };
     const char *const env[] = { "TZ=UTC", NULL }; /* else it tries every time zone there is */
-    struct service_request request = { .argv = argv, .env = env, .directory = d->folder, .out = log, .err = log,
+    struct service_request request = { .argv = argv, .env = env, .directory = d->folder, .err = log,
                                        .user = user, .group = group };
     struct service initdb;
 
