@@ -40,10 +40,10 @@ extern const char *const compare_statuses[];
 struct compare_launch {
     size_t contender;
     enum compare_kind kind;
+    enum compare_status status;
     uint64_t round, order; /* order: among the launches of the round, from 1 */
     bool launched;         /* false: it could not be profiled, and was not started */
     const char *started_at;
-    enum compare_status status;
     const char *detail; /* why it is not ok; "" */
     const char *said;   /* the last lines of stderr where it is not ok; "" */
     int exit_code;      /* of the command; -1: it did not exit by itself */
@@ -58,6 +58,7 @@ struct compare_launch {
     double reach; /* share of the tree's CPU time in processes that the allocator served, about */
     const char *object, *build_id; /* that served */
     const char *other;             /* the most costly process that it did not serve; NULL: none seen */
+    bool launched;                 /* false: it could not be profiled, and was not started */
 };
 
 /* What the command line asks for. */
