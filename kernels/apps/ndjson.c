@@ -69,27 +69,6 @@ static void keep(struct state *s, struct record *r)
         drop(s, oldest);
 }
 
-static int run(struct ctx *c, uint64_t iters)
-{
-    struct state *s = c->priv;
-    char why[200];
-
-    for (uint64_t i = 0; i < iters; i++) {
-        const char *line = s->text + s->at, *end = memchr(line, '\n', s->length - s->at);
-        struct record *r = record_parse(line, (size_t)(end - line), why);
-        if (r == NULL && why[0] == '\0')
-            return ak_no_memory(sizeof *r);
-        if (r == NULL)
-            return ak_fail("line %llu of thread %u: %s", (unsigned long long)(i + 1), c->thread, why);
-        s->at = end + 1 < s->text + s->length ? (size_t)(end + 1 - s->text) : 0;
-        if (s->retain > 0)
-            keep(s, r);
-        else
-            drop(s, r);
-    }
-    return 0;
-}
-
 static void drop_kept(struct state *s)
 {
     for (uint64_t i = 0; i < s->retain; i++)
@@ -97,6 +76,40 @@ static void drop_kept(struct state *s)
             drop(s, s->kept[i]);
             s->kept[i] = NULL;
         }
+}
+
+/* jansson calls a malloc that failed a syntax error in places. The lines are none: what parses once the records are gone
+ * lacked memory. */
+static int refuse(struct ctx *c, const char *line, size_t length, const char *why)
+{
+    struct state *s = c->priv;
+    char again[RECORD_WHY];
+
+    drop_kept(s);
+    struct record *r = record_parse(line, length, again);
+    record_free(r);
+    if (r != NULL || why[0] == '\0')
+        return ak_no_memory(sizeof *r);
+    return ak_fail("line at byte %zu of thread %u: %s", (size_t)(line - s->text), c->thread, why);
+}
+
+static int run(struct ctx *c, uint64_t iters)
+{
+    struct state *s = c->priv;
+    char why[RECORD_WHY];
+
+    for (uint64_t i = 0; i < iters; i++) {
+        const char *line = s->text + s->at, *end = memchr(line, '\n', s->length - s->at);
+        struct record *r = record_parse(line, (size_t)(end - line), why);
+        if (r == NULL)
+            return refuse(c, line, (size_t)(end - line), why);
+        s->at = end + 1 < s->text + s->length ? (size_t)(end + 1 - s->text) : 0;
+        if (s->retain > 0)
+            keep(s, r);
+        else
+            drop(s, r);
+    }
+    return 0;
 }
 
 /* What so many lines must come to: the whole text some times over, and its beginning once more. */

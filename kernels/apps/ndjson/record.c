@@ -98,17 +98,17 @@ static bool take_all(const json_t *tree, struct record *r)
            take_text(json_object_get(tree, "msg"), &r->message);
 }
 
-struct record *record_parse(const char *line, size_t length, char why[200])
+struct record *record_parse(const char *line, size_t length, char why[RECORD_WHY])
 {
     json_error_t error;
     json_t *tree = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
     struct record *r = tree ? calloc(1, sizeof *r) : NULL;
     bool whole = r != NULL && take_all(tree, r);
     why[0] = '\0';
-    if (tree == NULL && json_error_code(&error) != json_error_out_of_memory)
-        snprintf(why, 200, "%.150s at byte %d", error.text, error.position);
-    else if (r != NULL && !whole)
-        snprintf(why, 200, "a field is missing or of another type, or memory ran out");
+    if (tree == NULL && error.text[0] != '\0')
+        snprintf(why, RECORD_WHY, "%.150s at byte %d", error.text, error.position);
+    if (r != NULL && !whole)
+        snprintf(why, RECORD_WHY, "a field is missing or of another type, or memory ran out");
     json_decref(tree);
     if (whole)
         return r;

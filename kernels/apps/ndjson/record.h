@@ -10,6 +10,8 @@
 
 #include "aggregate.h"
 
+#define RECORD_WHY 200 /* bytes of a reason */
+
 struct text {
     char *bytes; /* NULL: the line had none */
     size_t length;
@@ -23,8 +25,8 @@ struct record {
 };
 
 /* The record of a line of `length` bytes, without its newline. NULL with `why` where it is no such line, or where memory ran
- * out (then `why` is ""). */
-struct record *record_parse(const char *line, size_t length, char why[200]);
+ * out (then `why` is "", or what jansson takes that for). */
+struct record *record_parse(const char *line, size_t length, char why[RECORD_WHY]);
 /* Add what it holds to the totals. */
 void record_fold(const struct record *, struct totals *);
 void record_free(struct record *);
