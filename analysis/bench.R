@@ -30,4 +30,4 @@ run_script("Rscript analysis/bench.R BENCH SUBJECT", 2, function(args) {
   write_csv(figures, FIGURE_COLUMNS, file.path(bench, "figures.csv"))
   write_lines(bench_page(figures, instructions, part("cpu"), subject, bench), file.path(bench, "bench.md"))
   cat(figures_text(figures), sep = "\n")
-})
+}, outputs = c("figures.csv", "bench.md"), place = 1)

@@ -16,4 +16,4 @@ run_script("Rscript analysis/bench_simulator.R BENCH", 1, function(args) {
   write_csv(figures, FIGURE_COLUMNS, file.path(bench, "simulator-figures.csv"))
   write_lines(simulator_page(figures, bench), file.path(bench, "simulator.md"))
   cat(figures_text(figures), sep = "\n")
-})
+}, outputs = c("simulator-figures.csv", "simulator.md"))

@@ -9,4 +9,4 @@ run_script("Rscript analysis/figures.R RESULTS OUT", 2, function(args) {
   registry <- complete_registry(read_registry(file.path(suite_root(), "allocators", "registry.ini")),
                                 all_launches(results)$allocator)
   write_figures(all_figures(results, read_fit(args[2]), registry), registry, file.path(this, "plots"), args[2])
-}, outputs = c("fig-*.tex", "figure-macros.tex", "style.gp"))
+}, outputs = c("fig-*.tex", "figure-macros.tex", "*.gp", "*.dat", "*.pdf", "*.svg"))

@@ -35,15 +35,16 @@ fixed_locale <- function() {
 #' @param usage the usage line
 #' @param n_args number of arguments the body takes
 #' @param body function(args)
-#' @param outputs patterns of the files that it makes in the folder of its last argument: removed first, so that none
-#'   of an earlier run is left where this one fails
-run_script <- function(usage, n_args, body, outputs = character()) {
+#' @param outputs patterns of the files that it makes: removed first, so that none of an earlier run is left where this
+#'   one fails, or makes fewer
+#' @param place which argument is the folder that they are made in
+run_script <- function(usage, n_args, body, outputs = character(), place = n_args) {
   options(warn = 1)
   fixed_locale()
   args <- commandArgs(trailingOnly = TRUE)
   status <- tryCatch({
     if (length(args) != n_args) usage_error("usage: ", usage)
-    if (length(outputs) > 0) unlink(file.path(glob_literal(args[n_args]), outputs))
+    if (length(outputs) > 0) unlink(file.path(glob_literal(args[place]), outputs))
     body(args)
     0L
   }, usage_error = function(e) {

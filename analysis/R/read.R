@@ -66,6 +66,7 @@ read_runs <- function(file, contract) {
   refuse_impossible(file, runs, contract[["runs.csv"]])
   again <- duplicated(runs[c("run_id", "row_id")], fromLast = TRUE)
   if (any(again)) warning(file, ": ", sum(again), " rows were written again; the last of each counts", call. = FALSE)
+  runs$line <- seq_len(nrow(runs)) + 1L
   runs[!again, , drop = FALSE]
 }
 
@@ -101,6 +102,20 @@ refuse_impossible <- function(file, runs, columns) {
   refuse(duplicated(id, incomparables = NA), "row_id", function(i) {
     paste0("the same launch is in line ", match(id[i], id) + 1, " already; take one of the two away")
   })
+}
+
+#' Refuse a repetition of a cell that is there under two row_ids: it would count twice. What a plan tells apart by options
+#' that are no columns (the gap between samples, say) are two cells.
+#' @param runs of one folder, with what the analysis adds to runs.csv, before launches of other machines are taken out
+refuse_repeated <- function(file, runs) {
+  ok <- ok_rows(runs)
+  key <- cell_key(ok, c("run_id", "sweep", "allocator", "threads", "rep", "profiled", CELL_COLUMNS))
+  again <- duplicated(key) & (is.na(ok$options) | duplicated(paste(key, ok$options)))
+  if (!any(again)) return(invisible())
+  one <- ok[again, , drop = FALSE][1, ]
+  first <- ok$line[match(key[again][1], key)]
+  usage_error(file, ":", one$line, ": row_id: repetition ", one$rep, " of ", one$kernel, " with ", one$allocator, " and ",
+              plural(one$threads, "thread"), " is in line ", first, " already, under another row_id; take one of the two away")
 }
 
 #' A side file of one folder with the `key` of each line's launch; zero rows where the file is missing.
@@ -201,6 +216,9 @@ read_results <- function(root, contract, machine = Sys.getenv("AK_MACHINE")) {
     runs$params <- row_params(metrics, runs$key)
     runs$profiled <- runs$key %in% metrics$key[metrics$name %in% PROFILE_METRICS]
     runs$work <- by_run(folder, runs, planned_work)
+    runs$options <- by_run(folder, runs, planned_options)
+    refuse_repeated(file.path(folder, "runs.csv"), runs)
+    runs$line <- runs$options <- NULL
     runs$confidence <- by_run(folder, runs, function(run, own) rep(run_confidence(meta[[basename(run)]]), nrow(own)))
     matrix <- read_side(folder, "matrix.csv", contract, runs$key)
     list(runs = runs, metrics = metrics, matrix = matrix)
@@ -272,14 +290,20 @@ row_params <- function(metrics, keys) {
 planned_work <- function(folder, runs) {
   work <- sprintf("%.0f a thread", runs$ops_per_thread)
   work[is.na(runs$ops_per_thread)] <- NA_character_
-  file <- file.path(folder, "plan.csv")
-  if (!file.exists(file)) return(work)
-  plan <- utils::read.csv(file, colClasses = "character")
-  if (!all(c("row_id", "options") %in% names(plan))) return(work)
-  options <- plan$options[match(runs$row_id, plan$row_id)]
+  options <- planned_options(folder, runs)
   total <- grepl("(^| )ops_total=[0-9]", options)
   work[total] <- sub("(^|.* )ops_total=([0-9]+).*", "\\2 in total", options[total])
   work
+}
+
+#' The options that the plan has for each row, as text; NA where it has none.
+planned_options <- function(folder, runs) {
+  file <- file.path(folder, "plan.csv")
+  none <- rep(NA_character_, nrow(runs))
+  if (!file.exists(file)) return(none)
+  plan <- utils::read.csv(file, colClasses = "character")
+  if (!all(c("row_id", "options") %in% names(plan))) return(none)
+  plan$options[match(runs$row_id, plan$row_id)]
 }
 
 # The kernel splits CPU time into user and system by the timer tick (1 to 4 ms): a shorter pass than this has a system

@@ -215,3 +215,41 @@ test_that("the same cell on two machines is never one group", {
   expect_equal(nrow(pick_slice(runs)), 1)
   expect_equal(nrow(pair_rows(runs[1, ], runs[2, ], CELL_COLUMNS)), 0)
 })
+
+test_that("a repetition of a cell under another row_id is refused, cells that only the plan tells apart are not", {
+  dir <- local_folder()
+  pair <- function(...) list(plain_row(row_id = "aa"), plain_row(row_id = "bb", ...))
+  expect_error(read_rows(dir, pair()), paste("runs.csv:3: row_id: repetition 1 of churn with glibc and 1 thread is in line 2",
+                                             "already, under another row_id; take one of the two away"), class = "usage_error")
+  for (differs in list(list(rep = 2), list(allocator = "tlfl"), list(variant = "x"), list(ops_per_thread = 9),
+                       list(status = "oom"))) {
+    expect_silent(do.call(function(...) read_rows(local_folder(), pair(...)), differs))
+  }
+  expect_error(read_rows(local_folder(), pair(seed = 9, env_bytes = 7)), "under another row_id")
+  plan <- function(gaps) {
+    writeLines(c("row_id,options", sprintf("%s,lat_gap=%d", c("aa", "bb"), gaps)), file.path(dir, "s", "plan.csv"))
+  }
+  plan(c(4, 8))
+  expect_equal(nrow(read_results(dir, contract)$runs), 2)
+  plan(c(4, 4))
+  expect_error(read_results(dir, contract), "under another row_id")
+})
+
+test_that("what an analysis script makes is gone when it fails, and what it no longer makes too", {
+  out <- local_folder()
+  made <- c(fit.R = "fit.csv", fit.R = "terms.csv", figures.R = "throughput.dat", figures.R = "gone.svg", figures.R = "gone.gp",
+            bench.R = "figures.csv", bench.R = "bench.md", bench_simulator.R = "simulator.md")
+  for (script in unique(names(made))) {
+    file.create(file.path(out, made[names(made) == script]))
+    ran <- switch(script, bench.R = run_analysis(script, out, "tlfl"), bench_simulator.R = run_analysis(script, out),
+                  run_analysis(script, file.path(out, "none"), out))
+    if (script != "bench.R") expect_equal(ran$status, 2L)
+    if (script == "bench.R") expect_true(file.info(file.path(out, "bench.md"))$size > 0) # made anew, of nothing
+    else expect_false(any(file.exists(file.path(out, made[names(made) == script]))), info = script)
+  }
+  files <- vapply(world_files(), `[[`, "", 1)
+  declared <- paste(readLines(file.path(suite, "analysis", "fit.R")), collapse = "")
+  for (file in c(files, "fit.csv", "model.csv", "heldout.csv")) {
+    expect_true(grepl(paste0("\"", file, "\""), declared), info = file)
+  }
+})
