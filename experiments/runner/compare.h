@@ -42,7 +42,6 @@ struct compare_launch {
     enum compare_kind kind;
     enum compare_status status;
     uint64_t round, order; /* order: among the launches of the round, from 1 */
-    bool launched;         /* false: it could not be profiled, and was not started */
     const char *started_at;
     const char *detail; /* why it is not ok; "" */
     const char *said;   /* the last lines of stderr where it is not ok; "" */
