@@ -1,19 +1,19 @@
 /*
  * item_store - a store of items with DynamoDB's interface over PostgreSQL: this process is the server under test.
  *
- * Each op is one item accepted. A thread of the pool reads a request over HTTP (libmicrohttpd, a Unix socket), parses its
- * JSON (jansson), variant put: PutItem on the condition that there is no such key; variant insert: ExecuteStatement, whose
- * PartiQL INSERT is parsed in turn; checks the item's types, writes it as text, inserts it through a pool of connections
- * (libpq, a prepared statement that does nothing where the key is there), and answers in JSON. All of these allocate, and
- * free before the next request: some 300 to 600 calls an op.
+ * Each op is one item accepted. A thread of the pool reads a request over HTTP (libmicrohttpd, a Unix socket), parses
+ * its JSON (jansson), variant put: PutItem on the condition that there is no such key; variant insert:
+ * ExecuteStatement, whose PartiQL INSERT is parsed in turn; checks the item's types, writes it as text, inserts it
+ * through a pool of connections (libpq, a prepared statement that does nothing where the key is there), and answers
+ * in JSON. All of these allocate, and free before the next request: about 180 blocks an op.
  *
  * Beside it, without the allocator under test: a PostgreSQL of this launch (item_store/database.h), and a load
- * (item_store/load) that keeps `in_flight` requests under way, each on a connection of its own, with unique keys, in a
- * closed loop. Their CPU time is not in the row, the server's is, and nothing else of this process runs meanwhile.
+ * (item_store/load) that keeps `in_flight` requests under way, each on a connection of its own, with unique keys, in
+ * a closed loop. Their CPU time is not in the row, the server's is, and nothing else of this process runs meanwhile.
  *
- * The timed region is cut into `windows`, with metrics each (item_store/windows.h). Verified: every answer; then, outside
- * the timed region, that items which are there and wrong requests are refused by name, and that the rows in PostgreSQL are
- * the items that were sent, no more and no fewer, attribute by attribute.
+ * The timed region is cut into `windows`, with metrics each (item_store/windows.h). Verified: every answer; then,
+ * outside the timed region, that items which are there and wrong requests are refused by name, and that the rows in
+ * PostgreSQL are the items that were sent, no more and no fewer, attribute by attribute.
  */
 #include <errno.h>
 #include <signal.h>
@@ -43,24 +43,28 @@
 
 struct state {
     struct database database;
-    struct service  load;
-    int             control; /* to the load; -1: none */
+    struct service load;
+    int control;             /* to the load; -1: none */
     struct load_report last; /* of the last order */
-    uint64_t        accepted, refused, wrong;
-    struct window   window[WINDOWS_MAX];
-    unsigned        windows;
-    char            load_log[PATH_BYTES];
+    uint64_t accepted, refused, wrong;
+    struct window window[WINDOWS_MAX];
+    unsigned windows;
+    char load_log[PATH_BYTES];
 };
 
 static const struct param params[] = {
-    { "in_flight", PARAM_INT, "32", "count", 1, 1000, NULL, "requests under way, each on a connection of its own" },
-    { "server_threads", PARAM_INT, "8", "count", 1, 256, NULL, "threads of the server's pool" },
-    { "db_connections", PARAM_INT, "8", "count", 1, 256, NULL, "connections to PostgreSQL that they share" },
-    { "windows", PARAM_INT, "3", "count", 1, WINDOWS_MAX, NULL, "parts of the timed region with metrics of their own" },
-    { "warm_items", PARAM_INT, "256", "count", 0, 1000000, NULL, "items sent before the timed region" },
-    { "duplicates_every", PARAM_INT, "100", "count", 1, 1000000, NULL, "after it, each so many-th item is sent again" },
-    { "fsync", PARAM_WORD, "off", "", 0, 0, "off|on", "PostgreSQL waits for the disk: fsync, synchronous_commit, full_page_writes" },
-    { 0 },
+    {"in_flight", PARAM_INT, "32", "count", 1, 1000, NULL,
+     "requests under way, each on a connection of its own"},
+    {"server_threads", PARAM_INT, "8", "count", 1, 256, NULL, "threads of the server's pool"},
+    {"db_connections", PARAM_INT, "8", "count", 1, 256, NULL, "connections to PostgreSQL that they share"},
+    {"windows", PARAM_INT, "3", "count", 1, WINDOWS_MAX, NULL,
+     "parts of the timed region with metrics of their own"},
+    {"warm_items", PARAM_INT, "256", "count", 0, 1000000, NULL, "items sent before the timed region"},
+    {"duplicates_every", PARAM_INT, "100", "count", 1, 1000000, NULL,
+     "after it, each so many-th item is sent again"},
+    {"fsync", PARAM_WORD, "off", "", 0, 0, "off|on",
+     "PostgreSQL waits for the disk: fsync, synchronous_commit, full_page_writes"},
+    {0},
 };
 
 /* Of the one thread. */
@@ -85,7 +89,7 @@ static const char *refuse(void)
 /* The load generator: beside this program where both were built, or installed. */
 static const char *load_program(void)
 {
-    static const char *const places[] = { "/../bin/", "/../../../bin/" };
+    static const char *const places[] = {"/../bin/", "/../../../bin/"};
     static char path[4096];
     char own[3900];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -104,7 +108,7 @@ static const char *load_program(void)
 
 static int control_listen(const char *path)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     snprintf(address.sun_path, sizeof address.sun_path, "%.107s", path);
@@ -118,7 +122,7 @@ static int control_listen(const char *path)
 /* Wait for the load to connect, in steps, so that its end is seen. */
 static int control_accept(struct state *s, int listener)
 {
-    struct timeval step = { 0, 100000 };
+    struct timeval step = {0, 100000};
 
     setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof step);
     for (unsigned waited = 0; waited < CONNECT_MS / 100 && !service_ended(&s->load); waited++) {
@@ -132,16 +136,17 @@ static int control_accept(struct state *s, int listener)
 static int load_start(struct state *s)
 {
     char control[PATH_BYTES], server[PATH_BYTES], number[24], seed[24], why[SERVICE_WHY];
-    const char *const argv[] = { load_program(), "run", control, server, number, variant_is("insert") ? "insert" : "put",
-                                 seed, NULL };
-    struct service_request request = { .argv = argv, .err = s->load_log };
+    const char *const argv[] = {
+        load_program(), "run", control, server, number, variant_is("insert") ? "insert" : "put", seed, NULL};
+    struct service_request request = {.argv = argv, .err = s->load_log};
 
     snprintf(control, sizeof control, "%s/order", s->database.folder);
     snprintf(server, sizeof server, "%s/http", s->database.folder);
     snprintf(s->load_log, sizeof s->load_log, "%s/load.log", s->database.folder);
     snprintf(number, sizeof number, "%u", (unsigned)param_int("in_flight"));
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)param_int("seed"));
-    if (server_start(server, (unsigned)param_int("server_threads"), (unsigned)param_int("in_flight"), why) != 0)
+    if (server_start(server, (unsigned)param_int("server_threads"), (unsigned)param_int("in_flight"), why) !=
+        0)
         return ak_lacks("the server cannot listen: %s", why);
     int listener = control_listen(control);
     if (listener < 0)
@@ -167,10 +172,10 @@ static int load_failed(struct state *s)
 /* 0 where the load did the order and every answer was as it must be. `count` may be WRONG_NUMBER: as many as it has. */
 static int order(struct state *s, enum load_what what, uint64_t first, uint64_t step, uint64_t count)
 {
-    struct load_order o = { what, first, step, count };
+    struct load_order o = {what, first, step, count};
     ssize_t got;
 
-    s->last = (struct load_report){ 0 };
+    s->last = (struct load_report){0};
     if (send(s->control, &o, sizeof o, MSG_NOSIGNAL) != (ssize_t)sizeof o)
         return load_failed(s);
     while ((got = recv(s->control, &s->last, sizeof s->last, 0)) < 0 && errno == EINTR)
@@ -180,6 +185,13 @@ static int order(struct state *s, enum load_what what, uint64_t first, uint64_t 
 }
 
 /* ---- the kernel ---- */
+
+/* 15.18 of 150018. */
+static double version_number(int version)
+{
+    int major = version / 10000;
+    return major + (version - major * 10000) / 100.0;
+}
 
 static int setup(struct ctx *c)
 {
@@ -192,20 +204,21 @@ static int setup(struct ctx *c)
     s->windows = (unsigned)param_int("windows");
     if (load_program() == NULL)
         return ak_lacks(LOAD_PROGRAM " is not beside this program: build it (make)");
-    if (database_start(&s->database, connections, strcmp(param_word("fsync"), "on") == 0, items * BYTES_AN_ITEM, why) != 0)
+    if (database_start(&s->database, connections, strcmp(param_word("fsync"), "on") == 0,
+                       items * BYTES_AN_ITEM, why) != 0)
         return ak_lacks("%s", why);
     if (store_open(s->database.folder, connections, why) != 0)
         return ak_fail("PostgreSQL: %s", why);
     if (load_start(s) != 0)
         return 1;
-    ak_metric("postgresql_version", "", store_version() / 10000 + store_version() % 10000 / 100.0, NULL);
+    ak_metric("postgresql_version", "", version_number(store_version()), NULL);
     return order(s, LOAD_WARM_UP, ITEM_WARM, 1, param_int("warm_items"));
 }
 
 static int run(struct ctx *c, uint64_t iters)
 {
     struct state *s = c->priv;
-    const struct family family = { s->load.pid, s->database.postmaster.pid };
+    const struct family family = {s->load.pid, s->database.postmaster.pid};
 
     for (unsigned i = 0; i < s->windows; i++) {
         struct window *w = &s->window[i];
@@ -231,8 +244,8 @@ static uint64_t ops(const struct ctx *c, uint64_t iters)
 static int rows_check(struct state *s, uint64_t items)
 {
     char seed[24], number[24], warm[24], log[PATH_BYTES], line[300], why[SERVICE_WHY];
-    const char *const argv[] = { load_program(), "check", s->database.folder, seed, number, warm, NULL };
-    struct service_request request = { .argv = argv, .err = log };
+    const char *const argv[] = {load_program(), "check", s->database.folder, seed, number, warm, NULL};
+    struct service_request request = {.argv = argv, .err = log};
     struct service check;
 
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)param_int("seed"));
@@ -284,7 +297,8 @@ static void teardown(struct ctx *c)
 static void latency_report(const char *name, double ms, uint64_t answers, uint64_t needed)
 {
     char why[96];
-    snprintf(why, sizeof why, "%llu answers, %llu needed", (unsigned long long)answers, (unsigned long long)needed);
+    snprintf(why, sizeof why, "%llu answers, %llu needed", (unsigned long long)answers,
+             (unsigned long long)needed);
     ak_metric(name, "ms", ms, answers < needed ? why : NULL);
 }
 

@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/fixtures/tap.sh"
 kernel=$build/kernels/item_store load=$build/bin/ak-item-load
 skip_without "item_store" "$kernel" "$load"
-postgres=$(command -v postgres || ls /usr/lib/postgresql/*/bin/postgres 2> /dev/null | tail -n 1)
+postgres=$(PATH=$PATH:$(printf %s: /usr/lib/postgresql/*/bin) command -v postgres)
 if [ -z "$postgres" ]; then
   skip "item_store" "no postgres: make deps-apps installs it"
   finish
@@ -16,8 +16,8 @@ fi
 # As root the database runs as another user, who has to be able to enter.
 store=$(mktemp -d) || die 3 "no folder"
 chmod 711 "$store"
-live=
-trap 'for p in $live; do kill -KILL "$p"; done 2> /dev/null; rm -rf "$dir" "$store"' EXIT
+live= # the process of a launch that goes on
+trap '[ -z "$live" ] || kill -KILL "$live" 2> /dev/null; rm -rf "$dir" "$store"' EXIT
 run() { # run OPTIONS...: a launch; its result in $dir/row, what it says in $dir/said
   LD_PRELOAD=$preload TMPDIR=$store timeout 120 "$kernel" "$@" > "$dir/row" 2> "$dir/said"
 }
@@ -25,6 +25,7 @@ preload=
 value() { awk -v name="$1" '$1 == name { print $2; exit }' "$dir/row"; }
 says() { grep -qe "$1" "$dir/said" || { cat "$dir/said"; return 1; }; }
 nothing_left() { ! ls -d "$store"/ak-service-* 2> /dev/null; }
+folders() { find "$store" -maxdepth 1 -name 'ak-service-*' | wc -l; }
 
 # ---- launches that end well ----
 
@@ -83,7 +84,8 @@ if has curl; then
   check "another table" answers 400 ResourceNotFoundException PutItem "$(echo "$stray" | sed 's/"items"/"others"/')"
   is "a request that is no POST" "$(curl -s -m 20 -o /dev/null -w '%{http_code}' --unix-socket "$folder/http" http://store/)" 405
   wait "$launch"
-  is "a row that the load did not send fails the launch" "$?" 1
+  code=$? live=
+  is "a row that the load did not send fails the launch" "$code" 1
   check "and is named" says 'the row .* was never sent'
 else
   skip "clients beside the load" "no curl"
@@ -110,7 +112,7 @@ refuses "rows in the table" 1 1000000
 running() { ps -eo pid=,stat=,args= | awk -v folder="$1" 'index($0, folder) && $2 !~ /^Z/ && !/awk/'; }
 ended() { # ended PIDS...: none of them runs any more, and none that names the folder
   for _ in $(seq 200); do
-    [ -n "$(running "$folder")" ] || [ -n "$(ps -o stat= -p "$1" | grep -v '^Z')" ] || return 0
+    [ -n "$(running "$folder")" ] || ps -o stat= -p "$1" | grep -qv '^Z' || return 0
     sleep 0.05
   done
   running "$folder"
@@ -130,7 +132,7 @@ killed() { # killed SIGNAL PID: then nothing of the launch runs, and no shared m
 }
 killed KILL "$launch"
 check "the next launch begins" begin "$kernel" --ops 1000000
-is "it has removed what the killed one left" "$(ls -d "$store"/ak-service-* | wc -l)" 1
+is "it has removed what the killed one left" "$(folders)" 1
 killed TERM "$launch"
 if [ -x "$build/bin/ak" ]; then
   printf 'kernel = item_store\nallocators = glibc\nplacement = none\nops = 1000000\n' > "$dir/endless.sweep"
@@ -163,13 +165,13 @@ else
   skip "a folder that the database's user cannot enter" "not root: it is this user's"
 fi
 check "nothing is left of them" nothing_left
-usage() { # usage NAME OPTIONS...: exit 2, and the option is named
+refused() { # refused NAME OPTIONS...: exit 2, and the option is named
   name=$1
   shift
   run "$@"
   [ $? -eq 2 ] && says "$name"
 }
-check "two threads" usage --threads --threads 2
-check "a CPU for one worker" usage --placement --placement compact
-check "more windows than items" usage --windows --ops 2
+check "two threads" refused --threads --threads 2
+check "a CPU for one worker" refused --placement --placement compact
+check "more windows than items" refused --windows --ops 2
 finish

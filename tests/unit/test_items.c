@@ -1,6 +1,6 @@
 /*
- * The item store's own parsers: typed values, a PartiQL INSERT, and the generator whose two forms must come to the same item.
- * Each statement is cut short at every byte as well.
+ * The item store's own parsers: typed values, a PartiQL INSERT, and the generator whose two forms must come to the
+ * same item. Each statement is cut short at every byte as well.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,31 +19,34 @@
 
 static void types_are_checked(void **state)
 {
-    static const struct { const char *map; bool well; } cases[] = {
-        { "{}", true },
-        { "{\"a\":{\"S\":\"\"}}", true },
-        { "{\"a\":{\"N\":\"-1.5e+3\"}}", true },
-        { "{\"a\":{\"B\":\"aGFsbG8=\"}}", true },
-        { "{\"a\":{\"BOOL\":false},\"b\":{\"NULL\":true}}", true },
-        { "{\"a\":{\"L\":[{\"M\":{\"b\":{\"SS\":[\"x\",\"y\"]}}},{\"L\":[]}]}}", true },
-        { "{\"a\":{\"NS\":[\"1\",\"2.5\"]}}", true },
-        { "[]", false },
-        { "{\"\":{\"S\":\"x\"}}", false },
-        { "{\"a\":\"x\"}", false },
-        { "{\"a\":{}}", false },
-        { "{\"a\":{\"S\":\"x\",\"N\":\"1\"}}", false },
-        { "{\"a\":{\"S\":1}}", false },
-        { "{\"a\":{\"N\":1}}", false },
-        { "{\"a\":{\"N\":\"\"}}", false },
-        { "{\"a\":{\"N\":\"1e\"}}", false },
-        { "{\"a\":{\"N\":\".\"}}", false },
-        { "{\"a\":{\"B\":\"abc\"}}", false },
-        { "{\"a\":{\"BOOL\":\"true\"}}", false },
-        { "{\"a\":{\"NULL\":false}}", false },
-        { "{\"a\":{\"SS\":[]}}", false },
-        { "{\"a\":{\"NS\":[\"1\",\"x\"]}}", false },
-        { "{\"a\":{\"L\":[{\"S\":\"x\"},{\"T\":\"x\"}]}}", false },
-        { "{\"a\":{\"M\":[]}}", false },
+    static const struct {
+        const char *map;
+        bool well;
+    } cases[] = {
+        {"{}", true},
+        {"{\"a\":{\"S\":\"\"}}", true},
+        {"{\"a\":{\"N\":\"-1.5e+3\"}}", true},
+        {"{\"a\":{\"B\":\"aGFsbG8=\"}}", true},
+        {"{\"a\":{\"BOOL\":false},\"b\":{\"NULL\":true}}", true},
+        {"{\"a\":{\"L\":[{\"M\":{\"b\":{\"SS\":[\"x\",\"y\"]}}},{\"L\":[]}]}}", true},
+        {"{\"a\":{\"NS\":[\"1\",\"2.5\"]}}", true},
+        {"[]", false},
+        {"{\"\":{\"S\":\"x\"}}", false},
+        {"{\"a\":\"x\"}", false},
+        {"{\"a\":{}}", false},
+        {"{\"a\":{\"S\":\"x\",\"N\":\"1\"}}", false},
+        {"{\"a\":{\"S\":1}}", false},
+        {"{\"a\":{\"N\":1}}", false},
+        {"{\"a\":{\"N\":\"\"}}", false},
+        {"{\"a\":{\"N\":\"1e\"}}", false},
+        {"{\"a\":{\"N\":\".\"}}", false},
+        {"{\"a\":{\"B\":\"abc\"}}", false},
+        {"{\"a\":{\"BOOL\":\"true\"}}", false},
+        {"{\"a\":{\"NULL\":false}}", false},
+        {"{\"a\":{\"SS\":[]}}", false},
+        {"{\"a\":{\"NS\":[\"1\",\"x\"]}}", false},
+        {"{\"a\":{\"L\":[{\"S\":\"x\"},{\"T\":\"x\"}]}}", false},
+        {"{\"a\":{\"M\":[]}}", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -101,9 +104,10 @@ static void statements_are_read(void **state)
     (void)state;
     assert_string_equal(read_as("INSERT INTO \"a table\" VALUE {'pk': 'it''s', 'n': -1.5e3}", NULL),
                         "a table {\"n\":{\"N\":\"-1.5e3\"},\"pk\":{\"S\":\"it's\"}}");
-    assert_string_equal(read_as(" insert  into t value{'a':[1,'x',[],{}],'b':{'c':null,'d':TRUE,'e':false}} ", NULL),
-                        "t {\"a\":{\"L\":[{\"N\":\"1\"},{\"S\":\"x\"},{\"L\":[]},{\"M\":{}}]},"
-                        "\"b\":{\"M\":{\"c\":{\"NULL\":true},\"d\":{\"BOOL\":true},\"e\":{\"BOOL\":false}}}}");
+    assert_string_equal(
+        read_as(" insert  into t value{'a':[1,'x',[],{}],'b':{'c':null,'d':TRUE,'e':false}} ", NULL),
+        "t {\"a\":{\"L\":[{\"N\":\"1\"},{\"S\":\"x\"},{\"L\":[]},{\"M\":{}}]},"
+        "\"b\":{\"M\":{\"c\":{\"NULL\":true},\"d\":{\"BOOL\":true},\"e\":{\"BOOL\":false}}}}");
     assert_string_equal(read_as("INSERT INTO t VALUE {'s':<<'x','y'>>,'n':<<1, 2>>,\"q\":''}", NULL),
                         "t {\"n\":{\"NS\":[\"1\",\"2\"]},\"q\":{\"S\":\"\"},\"s\":{\"SS\":[\"x\",\"y\"]}}");
     assert_string_equal(read_as("INSERT INTO t VALUE {'a':?,'b':?}", "[{\"S\":\"1\"},{\"N\":\"2\"}]"),
@@ -113,12 +117,28 @@ static void statements_are_read(void **state)
 static void other_statements_are_refused(void **state)
 {
     static const char *const statements[] = {
-        "", "SELECT * FROM t", "INSERT INTO t", "INSERT INTO VALUE {}", "INSERTINTO t VALUE {}", "INSERT INTO \"t VALUE {}",
-        "INSERT INTO t VALUES {}", "INSERT INTO t VALUE {} x", "INSERT INTO t VALUE {'a'}", "INSERT INTO t VALUE {a:1}",
-        "INSERT INTO t VALUE {'a':}", "INSERT INTO t VALUE {'a':1,}", "INSERT INTO t VALUE {'a':1,'a':2}",
-        "INSERT INTO t VALUE {'a':'x''}", "INSERT INTO t VALUE {'a':truex}", "INSERT INTO t VALUE {'a':<<>>}",
-        "INSERT INTO t VALUE {'a':<<1,'x'>>}", "INSERT INTO t VALUE {'a':<<[1]>>}", "INSERT INTO t VALUE {'a':1.2.3}",
-        "INSERT INTO t VALUE {'a':?}", "INSERT INTO t VALUE {'a':'\xff'}", "INSERT INTO t VALUE {'\xff':1}",
+        "",
+        "SELECT * FROM t",
+        "INSERT INTO t",
+        "INSERT INTO VALUE {}",
+        "INSERTINTO t VALUE {}",
+        "INSERT INTO \"t VALUE {}",
+        "INSERT INTO t VALUES {}",
+        "INSERT INTO t VALUE {} x",
+        "INSERT INTO t VALUE {'a'}",
+        "INSERT INTO t VALUE {a:1}",
+        "INSERT INTO t VALUE {'a':}",
+        "INSERT INTO t VALUE {'a':1,}",
+        "INSERT INTO t VALUE {'a':1,'a':2}",
+        "INSERT INTO t VALUE {'a':'x''}",
+        "INSERT INTO t VALUE {'a':truex}",
+        "INSERT INTO t VALUE {'a':<<>>}",
+        "INSERT INTO t VALUE {'a':<<1,'x'>>}",
+        "INSERT INTO t VALUE {'a':<<[1]>>}",
+        "INSERT INTO t VALUE {'a':1.2.3}",
+        "INSERT INTO t VALUE {'a':?}",
+        "INSERT INTO t VALUE {'a':'\xff'}",
+        "INSERT INTO t VALUE {'\xff':1}",
     };
     char deep[256] = "INSERT INTO t VALUE {'a':";
     (void)state;
@@ -170,7 +190,7 @@ static void both_forms_are_one_item(void **state)
 
 static void keys_tell_their_number(void **state)
 {
-    static const uint64_t numbers[] = { 0, 1, 599999, ITEM_WARM, ITEM_WARM + 255 };
+    static const uint64_t numbers[] = {0, 1, 599999, ITEM_WARM, ITEM_WARM + 255};
     char key[ITEM_KEY_MAX];
     uint64_t n;
     (void)state;
@@ -187,8 +207,8 @@ static void keys_tell_their_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_are_checked),      cmocka_unit_test(depth_is_limited),
-        cmocka_unit_test(statements_are_read),    cmocka_unit_test(other_statements_are_refused),
+        cmocka_unit_test(types_are_checked),       cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(statements_are_read),     cmocka_unit_test(other_statements_are_refused),
         cmocka_unit_test(both_forms_are_one_item), cmocka_unit_test(keys_tell_their_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

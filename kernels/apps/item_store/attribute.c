@@ -81,7 +81,8 @@ static const char *value_fault(json_t *typed, unsigned depth)
         return set_fault(*type, value);
     if (strcmp(type, "L") == 0)
         return list_fault(value, depth);
-    return strcmp(type, "M") == 0 ? attributes_fault(value, depth + 1) : "a value has a type that there is not";
+    return strcmp(type, "M") == 0 ? attributes_fault(value, depth + 1)
+                                  : "a value has a type that there is not";
 }
 
 const char *attributes_fault(json_t *map, unsigned depth)
@@ -89,7 +90,8 @@ const char *attributes_fault(json_t *map, unsigned depth)
     const char *name, *fault = json_is_object(map) ? NULL : "the value of a map is no object";
     json_t *value;
 
-    json_object_foreach(map, name, value) {
+    json_object_foreach(map, name, value)
+    {
         if (fault != NULL)
             break;
         fault = *name == '\0' ? "an attribute has no name" : value_fault(value, depth);

@@ -1,4 +1,5 @@
-/* attribute.h - typed values, as DynamoDB's JSON has them: {"S":"text"}, {"N":"12.5"}, {"L":[...]}, {"M":{...}} and so on. */
+/* attribute.h - typed values, as DynamoDB's JSON has them: {"S":"text"}, {"N":"12.5"}, {"L":[...]}, {"M":{...}} and
+ * so on. */
 #ifndef AK_ATTRIBUTE_H
 #define AK_ATTRIBUTE_H
 

@@ -46,7 +46,7 @@ static const char *programs_find(void)
 /* Of PATH, else of Debian's folders. */
 static int program_find(const char *name, char path[PATH_BYTES], char why[SERVICE_WHY])
 {
-    const char *const more[] = { programs_find(), NULL };
+    const char *const more[] = {programs_find(), NULL};
     const char *found = service_find(name, more);
 
     if (found != NULL && snprintf(path, PATH_BYTES, "%s", found) < PATH_BYTES)
@@ -67,7 +67,8 @@ static int user_find(uid_t *user, gid_t *group, char why[SERVICE_WHY])
     if (entry == NULL || entry->pw_uid == 0)
         entry = getpwnam("nobody");
     if (entry == NULL || entry->pw_uid == 0) {
-        snprintf(why, SERVICE_WHY, "PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
+        snprintf(why, SERVICE_WHY,
+                 "PostgreSQL does not run as root, and there is neither a user postgres nor nobody");
         return -1;
     }
     *user = entry->pw_uid;
@@ -85,7 +86,8 @@ static int room_check(const char *folder, uint64_t bytes, char why[SERVICE_WHY])
     room = (geteuid() == 0 ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
     if (room >= needed)
         return 0;
-    snprintf(why, SERVICE_WHY, "%s: %llu MB free, about %llu MB needed: set TMPDIR to a folder on a larger disk", folder,
+    snprintf(why, SERVICE_WHY,
+             "%s: %llu MB free, about %llu MB needed: set TMPDIR to a folder on a larger disk", folder,
              (unsigned long long)(room >> 20), (unsigned long long)(needed >> 20));
     return -1;
 }
@@ -103,11 +105,23 @@ static int complaint(const char *what, const char *log, char why[SERVICE_WHY])
 static int cluster_make(const struct database *d, uid_t user, gid_t group, char why[SERVICE_WHY])
 {
     char program[PATH_BYTES], data[PATH_BYTES], log[PATH_BYTES];
-    const char *const argv[] = { program, "-D", data, "-A", "trust", "-U", "ak", "-E", "UTF8", "--locale=C", "--no-sync",
-                                 "--no-instructions", "--wal-segsize=4", NULL };
-    const char *const env[] = { "TZ=UTC", NULL }; /* else it tries every time zone there is */
-    struct service_request request = { .argv = argv, .env = env, .directory = d->folder, .err = log,
-                                       .user = user, .group = group };
+    const char *const argv[] = {program,
+                                "-D",
+                                data,
+                                "-A",
+                                "trust",
+                                "-U",
+                                "ak",
+                                "-E",
+                                "UTF8",
+                                "--locale=C",
+                                "--no-sync",
+                                "--no-instructions",
+                                "--wal-segsize=4",
+                                NULL};
+    const char *const env[] = {"TZ=UTC", NULL}; /* else it tries every time zone there is */
+    struct service_request request = {
+        .argv = argv, .env = env, .directory = d->folder, .err = log, .user = user, .group = group};
     struct service initdb;
 
     snprintf(data, sizeof data, "%s/data", d->folder);
@@ -139,7 +153,7 @@ static const char *pid_file_line(const struct database *d, unsigned line)
 
 static int ready_await(struct database *d, const char *log, char why[SERVICE_WHY])
 {
-    static const struct timespec look = { 0, LOOK_NS };
+    static const struct timespec look = {0, LOOK_NS};
 
     for (unsigned waited = 0; waited < READY_MS / (LOOK_NS / 1000000); waited++) {
         const char *status = pid_file_line(d, STATUS_LINE);
@@ -163,17 +177,50 @@ static void shared_memory_mark(const struct database *d)
         shmctl(id, IPC_RMID, NULL);
 }
 
-static int server_run(struct database *d, unsigned connections, bool fsync, uid_t user, gid_t group, char why[SERVICE_WHY])
+static int server_run(struct database *d, unsigned connections, bool fsync, uid_t user, gid_t group,
+                      char why[SERVICE_WHY])
 {
-    char program[PATH_BYTES], data[PATH_BYTES], log[PATH_BYTES], most[40], durable[40], committed[40], pages[40];
+    char program[PATH_BYTES], data[PATH_BYTES], log[PATH_BYTES], most[40], durable[40], committed[40],
+        pages[40];
     /* Neither clean-up nor a check point of its own choosing falls into one window and not into another. */
-    const char *const argv[] = { program, "-D", data, "-k", d->folder, "-h", "", "-p", "5432", "-c", most, "-c", durable,
-                                 "-c", committed, "-c", pages, "-c", "autovacuum=off", "-c", "checkpoint_timeout=1h",
-                                 "-c", "max_wal_size=16GB", "-c", "shared_buffers=128MB", "-c", "huge_pages=off",
-                                 "-c", "dynamic_shared_memory_type=mmap", "-c", "max_logical_replication_workers=0",
-                                 "-c", "unix_socket_permissions=0700", "-c", "restart_after_crash=off", NULL };
-    struct service_request request = { .argv = argv, .directory = d->folder, .out = log, .err = log, .user = user,
-                                       .group = group };
+    const char *const argv[] = {program,
+                                "-D",
+                                data,
+                                "-k",
+                                d->folder,
+                                "-h",
+                                "",
+                                "-p",
+                                "5432",
+                                "-c",
+                                most,
+                                "-c",
+                                durable,
+                                "-c",
+                                committed,
+                                "-c",
+                                pages,
+                                "-c",
+                                "autovacuum=off",
+                                "-c",
+                                "checkpoint_timeout=1h",
+                                "-c",
+                                "max_wal_size=16GB",
+                                "-c",
+                                "shared_buffers=128MB",
+                                "-c",
+                                "huge_pages=off",
+                                "-c",
+                                "dynamic_shared_memory_type=mmap",
+                                "-c",
+                                "max_logical_replication_workers=0",
+                                "-c",
+                                "unix_socket_permissions=0700",
+                                "-c",
+                                "restart_after_crash=off",
+                                NULL};
+    struct service_request request = {
+        .argv = argv, .directory = d->folder, .out = log, .err = log, .user = user, .group = group};
 
     snprintf(data, sizeof data, "%s/data", d->folder);
     snprintf(log, sizeof log, "%s/postgres.log", d->folder);
@@ -188,7 +235,8 @@ static int server_run(struct database *d, unsigned connections, bool fsync, uid_
     return 0;
 }
 
-int database_start(struct database *d, unsigned connections, bool fsync, uint64_t bytes, char why[SERVICE_WHY])
+int database_start(struct database *d, unsigned connections, bool fsync, uint64_t bytes,
+                   char why[SERVICE_WHY])
 {
     char program[PATH_BYTES];
     uid_t user;

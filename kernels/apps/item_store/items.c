@@ -11,16 +11,19 @@
 
 /* Where text goes. It never runs over: items are far smaller than ITEM_BODY_MAX. */
 struct writer {
-    char       *at;
+    char *at;
     const char *end;
-    bool        partiql; /* 'name':'text' instead of "name":{"S":"text"} */
-    bool        first;   /* of its list or map: no comma before it */
+    bool partiql; /* 'name':'text' instead of "name":{"S":"text"} */
+    bool first;   /* of its list or map: no comma before it */
 };
 
-static const char *const first_names[] = { "Ana", "Zo\u00eb", "\u0141ukasz", "O'Neill", "Mar\u00eda \"Nina\"", "Wei", "\u5f20\u4f1f", "Jos" };
-static const char *const cities[] = { "K\u00f6ln", "L'Aquila", "Reykjav\u00edk", "Porto", "Xi'an", "Lima", "Oslo", "\u6771\u4eac" };
-static const char *const words[] = { "order", "late", "\"urgent\"", "fra\u00eeche", "box\\crate", "don't", "return", "ship\nto",
-                                     "gift", "blue", "caf\u00e9", "fragile", "\u2713", "twice", "left", "north" };
+static const char *const first_names[] = {
+    "Ana", "Zo\u00eb", "\u0141ukasz", "O'Neill", "Mar\u00eda \"Nina\"", "Wei", "\u5f20\u4f1f", "Jos"};
+static const char *const cities[] = {"K\u00f6ln", "L'Aquila", "Reykjav\u00edk", "Porto",
+                                     "Xi'an",     "Lima",     "Oslo",           "\u6771\u4eac"};
+static const char *const words[] = {
+    "order", "late", "\"urgent\"", "fra\u00eeche", "box\\crate", "don't", "return", "ship\nto",
+    "gift",  "blue", "caf\u00e9",  "fragile",      "\u2713",     "twice", "left",   "north"};
 
 /* ---- draws ---- */
 
@@ -166,7 +169,8 @@ static void put_note(struct writer *w, uint64_t *state)
     size_t length = 0;
 
     for (uint64_t left = 8 + below(state, 24); left > 0; left--)
-        length += (size_t)snprintf(note + length, sizeof note - length, "%s%s", length ? " " : "", words[below(state, 16)]);
+        length += (size_t)snprintf(note + length, sizeof note - length, "%s%s", length ? " " : "",
+                                   words[below(state, 16)]);
     put_string(w, note);
 }
 
@@ -227,7 +231,7 @@ bool item_number(const char *key, uint64_t seed, uint64_t *n)
 
 static struct writer writer_on(char *text, bool partiql)
 {
-    return (struct writer){ text, text + ITEM_BODY_MAX, partiql, true };
+    return (struct writer){text, text + ITEM_BODY_MAX, partiql, true};
 }
 
 size_t item_json(char text[ITEM_BODY_MAX], uint64_t seed, uint64_t n)
@@ -242,7 +246,8 @@ size_t item_json(char text[ITEM_BODY_MAX], uint64_t seed, uint64_t n)
 static size_t put_item_body(char text[ITEM_BODY_MAX], uint64_t seed, uint64_t n)
 {
     struct writer w = writer_on(text, false);
-    put(&w, "{\"TableName\":\"" ITEM_TABLE "\",\"ConditionExpression\":\"attribute_not_exists(" ITEM_KEY ")\",\"Item\":{");
+    put(&w, "{\"TableName\":\"" ITEM_TABLE "\",\"ConditionExpression\":\"attribute_not_exists(" ITEM_KEY
+            ")\",\"Item\":{");
     put_item(&w, seed, n);
     put(&w, "}}");
     return (size_t)(w.at - text);

@@ -1,7 +1,7 @@
 /*
- * items.h - the items that the load sends: each is made from the seed and its number alone, so that whoever reads them
- * back can make them again. About 600 bytes of typed JSON: a key, numbers, strings with quotes and letters outside ASCII, a
- * list and a map. No allocation.
+ * items.h - the items that the load sends: each is made from the seed and its number alone, so that whoever reads
+ * them back can make them again. About 520 bytes of typed JSON: a key, numbers, strings with quotes and letters
+ * outside ASCII, a list and a map. No allocation.
  */
 #ifndef AK_ITEMS_H
 #define AK_ITEMS_H
@@ -12,8 +12,8 @@
 
 #define ITEM_TABLE    "items"
 #define ITEM_KEY      "pk"
-#define ITEM_KEY_MAX  40    /* bytes of a key, with its terminator */
-#define ITEM_BODY_MAX 8192  /* bytes of a request's body, with its terminator */
+#define ITEM_KEY_MAX  40           /* bytes of a key, with its terminator */
+#define ITEM_BODY_MAX 8192         /* bytes of a request's body, with its terminator */
 #define ITEM_WARM     (1ull << 48) /* numbers from here on are of the warm-up */
 
 enum item_form {

@@ -1,6 +1,6 @@
 /*
- * load.h - what the kernel and its load generator (ak-item-load) say to each other, over a Unix socket that keeps messages
- * apart (SOCK_SEQPACKET): the kernel sends an order, the load does it and answers with a report.
+ * load.h - what the kernel and its load generator (ak-item-load) say to each other, over a Unix socket that keeps
+ * messages apart (SOCK_SEQPACKET): the kernel sends an order, the load does it and answers with a report.
  */
 #ifndef AK_ITEM_LOAD_H
 #define AK_ITEM_LOAD_H
@@ -23,10 +23,11 @@ struct load_order {
 };
 
 struct load_report {
-    uint64_t answered;  /* and checked */
-    uint64_t latencies; /* how many; what follows is over them, in ms, from the send of a request to its whole answer */
-    double   mean, p50, p90, p99, max;
-    char     trouble[LOAD_TROUBLE]; /* why fewer were answered than ordered; "" where all were */
+    uint64_t answered; /* and checked */
+    uint64_t
+        latencies; /* how many; what follows is over them, in ms, from the send of a request to its whole answer */
+    double mean, p50, p90, p99, max;
+    char trouble[LOAD_TROUBLE]; /* why fewer were answered than ordered; "" where all were */
 };
 
 #endif

@@ -9,9 +9,9 @@
 /* A reading position. Once `why` is set, nothing more is read. */
 struct reader {
     const char *at;
-    json_t     *parameters;
-    size_t      used; /* parameters that ? took */
-    unsigned    depth;
+    json_t *parameters;
+    size_t used; /* parameters that ? took */
+    unsigned depth;
     const char *why;
 };
 
@@ -42,7 +42,8 @@ static bool take_word(struct reader *r, const char *word)
     size_t length = strlen(word);
 
     blanks_skip(r);
-    if (strncasecmp(r->at, word, length) != 0 || isalnum((unsigned char)r->at[length]) || r->at[length] == '_')
+    if (strncasecmp(r->at, word, length) != 0 || isalnum((unsigned char)r->at[length]) ||
+        r->at[length] == '_')
         return false;
     r->at += length;
     return true;
@@ -155,7 +156,8 @@ static json_t *members_read(struct reader *r)
         return members;
     do {
         blanks_skip(r);
-        char *name = *r->at == '\'' || *r->at == '"' ? quoted_read(r, *r->at) : (char *)fault(r, "expected a quoted name");
+        char *name = *r->at == '\'' || *r->at == '"' ? quoted_read(r, *r->at)
+                                                     : (char *)fault(r, "expected a quoted name");
         if (name != NULL && !take(r, ":"))
             fault(r, "expected : after a name");
         json_t *value = r->why == NULL ? value_read(r) : NULL;
@@ -221,9 +223,10 @@ static bool table_read(struct reader *r, char table[PARTIQL_NAME_MAX])
     return well;
 }
 
-json_t *partiql_insert(const char *statement, json_t *parameters, char table[PARTIQL_NAME_MAX], const char **why)
+json_t *partiql_insert(const char *statement, json_t *parameters, char table[PARTIQL_NAME_MAX],
+                       const char **why)
 {
-    struct reader r = { .at = statement, .parameters = parameters };
+    struct reader r = {.at = statement, .parameters = parameters};
     json_t *item = NULL;
 
     if (!take_word(&r, "INSERT") || !take_word(&r, "INTO"))

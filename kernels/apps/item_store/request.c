@@ -10,8 +10,8 @@
 #include "request.h"
 #include "store.h"
 
-#define TARGET_START "DynamoDB_20120810."
-#define FAULT_START  "com.amazonaws.dynamodb.v20120810#"
+#define TARGET_START  "DynamoDB_20120810."
+#define FAULT_START   "com.amazonaws.dynamodb.v20120810#"
 #define SERIALIZATION "com.amazon.coral.service#SerializationException"
 #define KEY_BYTES_MAX 2048
 
@@ -22,14 +22,14 @@ struct fault {
 
 /* An insert, taken from a request. */
 struct insert {
-    json_t     *item;  /* typed; our own reference */
-    const char *key;   /* inside item */
-    bool        put;   /* by PutItem: what is there already fails the condition */
+    json_t *item;    /* typed; our own reference */
+    const char *key; /* inside item */
+    bool put;        /* by PutItem: what is there already fails the condition */
 };
 
 static struct answer answer_json(unsigned status, json_t *json)
 {
-    struct answer answer = { status, json_dumps(json, JSON_COMPACT) };
+    struct answer answer = {status, json_dumps(json, JSON_COMPACT)};
     json_decref(json);
     return answer;
 }
@@ -41,7 +41,7 @@ static struct answer answer_fault(unsigned status, const char *type, const char 
 
 static int invalid(struct fault *fault, const char *message)
 {
-    *fault = (struct fault){ "com.amazon.coral.validate#ValidationException", message };
+    *fault = (struct fault){"com.amazon.coral.validate#ValidationException", message};
     return -1;
 }
 
@@ -51,7 +51,7 @@ static int table_check(const char *table, struct fault *fault)
         return invalid(fault, "TableName is no string");
     if (strcmp(table, ITEM_TABLE) == 0)
         return 0;
-    *fault = (struct fault){ FAULT_START "ResourceNotFoundException", "Requested resource not found" };
+    *fault = (struct fault){FAULT_START "ResourceNotFoundException", "Requested resource not found"};
     return -1;
 }
 
@@ -99,7 +99,8 @@ static int put_read(json_t *root, struct insert *insert, struct fault *fault)
 
     if (table_check(json_string_value(json_object_get(root, "TableName")), fault) != 0)
         return -1;
-    if (condition == NULL || !condition_is_new_key(condition, json_object_get(root, "ExpressionAttributeNames")))
+    if (condition == NULL ||
+        !condition_is_new_key(condition, json_object_get(root, "ExpressionAttributeNames")))
         return invalid(fault, "ConditionExpression: only attribute_not_exists(" ITEM_KEY ") is served");
     insert->put = true;
     insert->item = json_incref(json_object_get(root, "Item"));
@@ -108,7 +109,8 @@ static int put_read(json_t *root, struct insert *insert, struct fault *fault)
 
 static int statement_read(json_t *root, struct insert *insert, struct fault *fault)
 {
-    const char *statement = json_string_value(json_object_get(root, "Statement")), *why = "Statement is no string";
+    const char *statement = json_string_value(json_object_get(root, "Statement")),
+               *why = "Statement is no string";
     char table[PARTIQL_NAME_MAX];
 
     if (statement != NULL)
@@ -127,16 +129,18 @@ static struct answer insert_do(const struct insert *insert)
     if (stored == STORE_FAILED)
         return answer_fault(500, FAULT_START "InternalServerError", "The request could not be processed");
     if (stored == STORE_EXISTS && insert->put)
-        return answer_fault(400, FAULT_START "ConditionalCheckFailedException", "The conditional request failed");
+        return answer_fault(400, FAULT_START "ConditionalCheckFailedException",
+                            "The conditional request failed");
     if (stored == STORE_EXISTS)
-        return answer_fault(400, FAULT_START "DuplicateItemException", "Duplicate primary key exists in table");
+        return answer_fault(400, FAULT_START "DuplicateItemException",
+                            "Duplicate primary key exists in table");
     return answer_json(200, insert->put ? json_object() : json_pack("{s:[]}", "Items"));
 }
 
 struct answer request_answer(const char *target, const char *body, size_t length)
 {
     int (*read)(json_t *, struct insert *, struct fault *) = NULL;
-    struct insert insert = { 0 };
+    struct insert insert = {0};
     struct fault fault;
     json_error_t error;
 

@@ -11,7 +11,7 @@
 
 struct answer {
     unsigned status; /* of HTTP */
-    char    *text;   /* JSON; whoever has the answer frees it. NULL: no memory */
+    char *text;      /* JSON; whoever has the answer frees it. NULL: no memory */
 };
 
 /* `target` is the header X-Amz-Target, or NULL. Any number of threads at a time. */

@@ -12,12 +12,12 @@
 #include "request.h"
 #include "server.h"
 
-#define BODY_MAX    (1u << 20)
-#define BODY_FIRST  1024u
+#define BODY_MAX   (1u << 20)
+#define BODY_FIRST 1024u
 
 /* A request's body as it comes in; a block for each request. */
 struct body {
-    char  *text;
+    char *text;
     size_t length, room;
 };
 
@@ -42,7 +42,8 @@ static bool body_grow(struct body *b, size_t more)
 
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, char *text)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(text ? strlen(text) : 0, text, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(text ? strlen(text) : 0, text, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(text);
         return MHD_NO;
@@ -54,8 +55,9 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
 }
 
 /* Called once with the headers, then with each part of the body, then once more at its end. */
-static enum MHD_Result serve(void *nothing, struct MHD_Connection *connection, const char *url, const char *method,
-                             const char *version, const char *part, size_t *length, void **state)
+static enum MHD_Result serve(void *nothing, struct MHD_Connection *connection, const char *url,
+                             const char *method, const char *version, const char *part, size_t *length,
+                             void **state)
 {
     struct body *body = *state;
     (void)nothing, (void)url, (void)version;
@@ -77,7 +79,8 @@ static enum MHD_Result serve(void *nothing, struct MHD_Connection *connection, c
     return reply(connection, answer.status, answer.text);
 }
 
-static void completed(void *nothing, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code)
+static void completed(void *nothing, struct MHD_Connection *connection, void **state,
+                      enum MHD_RequestTerminationCode code)
 {
     struct body *body = *state;
     (void)nothing, (void)connection, (void)code;
@@ -96,12 +99,13 @@ static int trouble(char why[SERVER_WHY], const char *path, const char *what)
 
 static int socket_listen(const char *path, unsigned connections, char why[SERVER_WHY])
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return trouble(why, path, "too long for a Unix socket: set TMPDIR to a shorter folder");
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, (int)connections) == 0)
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        listen(fd, (int)connections) == 0)
         return fd;
     trouble(why, path, strerror(errno));
     if (fd >= 0)
@@ -115,10 +119,11 @@ int server_start(const char *path, unsigned threads, unsigned connections, char 
     if (fd < 0)
         return -1;
     /* Each thread takes its share of the connections at most, so that none has more to do than another. */
-    daemon_running = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, serve, NULL,
-                                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? threads : 0,
-                                      MHD_OPTION_CONNECTION_LIMIT, connections > threads ? connections : threads,
-                                      MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
+    daemon_running =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, serve, NULL, MHD_OPTION_LISTEN_SOCKET,
+                         fd, MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? threads : 0,
+                         MHD_OPTION_CONNECTION_LIMIT, connections > threads ? connections : threads,
+                         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
     if (daemon_running != NULL)
         return 0;
     return trouble(why, path, "libmicrohttpd does not start");

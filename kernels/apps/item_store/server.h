@@ -6,8 +6,8 @@
 
 #define SERVER_WHY 256
 
-/* Listen on a Unix socket at `path` with so many threads, which share `connections` evenly; no more are taken at a time.
- * 0, or -1 with `why`. */
+/* Listen on a Unix socket at `path` with so many threads, which share `connections` evenly; no more are taken at a
+ * time. 0, or -1 with `why`. */
 int server_start(const char *path, unsigned threads, unsigned connections, char why[SERVER_WHY]);
 
 /* Ends its threads. May be called without a start. */

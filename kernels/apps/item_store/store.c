@@ -41,8 +41,9 @@ static int command(PGconn *c, const char *text, char why[STORE_WHY])
 static int connection_open(PGconn **c, const char *folder, char why[STORE_WHY])
 {
     /* All that the environment could say otherwise. */
-    static const char *const names[] = { "host", "port", "user", "dbname", "options", "sslmode", "gssencmode", NULL };
-    const char *const values[] = { folder, "5432", "ak", "postgres", " ", "disable", "disable", NULL };
+    static const char *const names[] = {"host",    "port",    "user",       "dbname",
+                                        "options", "sslmode", "gssencmode", NULL};
+    const char *const values[] = {folder, "5432", "ak", "postgres", " ", "disable", "disable", NULL};
 
     *c = PQconnectdbParams(names, values, 0);
     return PQstatus(*c) == CONNECTION_OK ? 0 : trouble(why, PQerrorMessage(*c));
@@ -52,7 +53,8 @@ static int statement_prepare(PGconn *c, char why[STORE_WHY])
 {
     PGresult *result = PQprepare(c, STATEMENT,
                                  "INSERT INTO " ITEM_TABLE " (" ITEM_KEY ", item) VALUES ($1, $2) "
-                                 "ON CONFLICT (" ITEM_KEY ") DO NOTHING", 2, NULL);
+                                 "ON CONFLICT (" ITEM_KEY ") DO NOTHING",
+                                 2, NULL);
     bool well = PQresultStatus(result) == PGRES_COMMAND_OK;
 
     PQclear(result);
@@ -65,8 +67,9 @@ int store_open(const char *folder, unsigned wanted, char why[STORE_WHY])
         PGconn **c = &connection[connections++];
         if (connection_open(c, folder, why) != 0)
             return -1;
-        if (connections == 1 && command(*c, "CREATE TABLE " ITEM_TABLE " (" ITEM_KEY " text PRIMARY KEY, item jsonb NOT NULL)",
-                                        why) != 0)
+        if (connections == 1 &&
+            command(*c, "CREATE TABLE " ITEM_TABLE " (" ITEM_KEY " text PRIMARY KEY, item jsonb NOT NULL)",
+                    why) != 0)
             return -1;
         if (statement_prepare(*c, why) != 0)
             return -1;
@@ -107,7 +110,7 @@ static void complain(PGconn *c, const PGresult *result)
 
 enum stored store_insert(const char *key, const char *item)
 {
-    const char *const values[] = { key, item };
+    const char *const values[] = {key, item};
     PGconn *c = connection_take();
     PGresult *result = PQexecPrepared(c, STATEMENT, 2, values, NULL, NULL, 0);
     enum stored stored = STORE_FAILED;

@@ -1,6 +1,6 @@
 /*
- * store.h - the items in PostgreSQL: a pool of connections, each with one prepared statement that inserts where the key is
- * not there yet. store_insert may be called by any number of threads; the others by one, before and after.
+ * store.h - the items in PostgreSQL: a pool of connections, each with one prepared statement that inserts where the
+ * key is not there yet. store_insert may be called by any number of threads; the others by one, before and after.
  */
 #ifndef AK_STORE_H
 #define AK_STORE_H

@@ -69,7 +69,7 @@ static int64_t family_read(const struct family *f)
 
 struct mark mark_now(const struct family *f)
 {
-    struct mark m = { 0 };
+    struct mark m = {0};
     int64_t family = family_read(f);
     struct thread_account own = account_of_process();
 
@@ -85,7 +85,7 @@ struct mark mark_now(const struct family *f)
 
 /* A value, or why there is none. */
 struct figure {
-    double      value;
+    double value;
     const char *why;
 };
 
@@ -93,19 +93,22 @@ static struct figure machine_share(const struct window *w, double ticks)
 {
     uint64_t all = w->to.ticks - w->from.ticks;
     if (w->from.ticks == 0)
-        return (struct figure){ 0, "/proc/stat cannot be read" };
+        return (struct figure){0, "/proc/stat cannot be read"};
     if (all < TICKS_LEAST)
-        return (struct figure){ 0, "the window has too few clock ticks of /proc/stat" };
-    return (struct figure){ ticks / (double)all, NULL };
+        return (struct figure){0, "the window has too few clock ticks of /proc/stat"};
+    return (struct figure){ticks / (double)all, NULL};
 }
 
 /* What ran on the machine less what ran of ours. Ticks are sampled: it may come out a little below zero. */
 static struct figure foreign_share(const struct window *w)
 {
-    double tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK), ours = (double)(w->to.family_ns - w->from.family_ns) / tick_ns;
+    double tick_ns = 1e9 / (double)sysconf(_SC_CLK_TCK),
+           ours = (double)(w->to.family_ns - w->from.family_ns) / tick_ns;
 
     if (w->from.family_ns < 0 || w->to.family_ns < 0)
-        return (struct figure){ 0, "the CPU time of the launch's programs cannot be read (CONFIG_SCHED_INFO, CONFIG_PROC_CHILDREN)" };
+        return (struct figure){
+            0,
+            "the CPU time of the launch's programs cannot be read (CONFIG_SCHED_INFO, CONFIG_PROC_CHILDREN)"};
     return machine_share(w, (double)(w->to.busy - w->from.busy) - ours);
 }
 
@@ -135,17 +138,20 @@ void windows_report(const struct window *window, unsigned windows)
 
     for (unsigned i = 0; i < windows; i++) {
         const struct window *w = &window[i];
-        struct figure steal = machine_share(w, (double)(w->to.steal - w->from.steal)), foreign = foreign_share(w);
+        struct figure steal = machine_share(w, (double)(w->to.steal - w->from.steal)),
+                      foreign = foreign_share(w);
         double often = switches(w);
         bool calm = often <= INVOLUNTARY_FEW || often <= INVOLUNTARY_MOST * least;
         bool disturbed = !calm || (steal.why == NULL && steal.value > STEAL_MOST) ||
                          (foreign.why == NULL && foreign.value > FOREIGN_MOST);
         const char *unknown = steal.why ? steal.why : foreign.why; /* calm by what is known is not enough */
-        put(i + 1, "ops_per_s", "1/s", (struct figure){ (double)w->requests * 1e9 / (double)(w->to.ns - w->from.ns), NULL });
-        put(i + 1, "cpu_ns_per_op", "ns", (struct figure){ (double)(w->to.cpu_ns - w->from.cpu_ns) / (double)w->requests, NULL });
+        put(i + 1, "ops_per_s", "1/s",
+            (struct figure){(double)w->requests * 1e9 / (double)(w->to.ns - w->from.ns), NULL});
+        put(i + 1, "cpu_ns_per_op", "ns",
+            (struct figure){(double)(w->to.cpu_ns - w->from.cpu_ns) / (double)w->requests, NULL});
         put(i + 1, "steal_ratio", "0..1", steal);
         put(i + 1, "foreign_ratio", "0..1", foreign);
-        put(i + 1, "involuntary_per_op", "1/op", (struct figure){ often, NULL });
-        put(i + 1, "disturbed", "", (struct figure){ disturbed, disturbed ? NULL : unknown });
+        put(i + 1, "involuntary_per_op", "1/op", (struct figure){often, NULL});
+        put(i + 1, "disturbed", "", (struct figure){disturbed, disturbed ? NULL : unknown});
     }
 }

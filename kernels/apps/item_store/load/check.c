@@ -25,7 +25,8 @@ static int row_check(const char *key, const char *row, uint64_t seed, uint64_t i
     json_decref(sent);
     json_decref(found);
     if (rc != 0)
-        fprintf(stderr, "ak-item-load: the row %s holds %.100s, which is not the item that was sent\n", key, row);
+        fprintf(stderr, "ak-item-load: the row %s holds %.100s, which is not the item that was sent\n", key,
+                row);
     return rc;
 }
 
@@ -69,14 +70,15 @@ static int rows_check(PGconn *c, uint64_t seed, uint64_t items, uint64_t warm)
     printf("%" PRIu64 "\n", rows);
     if (rows == items + warm)
         return 0;
-    fprintf(stderr, "ak-item-load: %" PRIu64 " rows in the table, %" PRIu64 " were accepted\n", rows, items + warm);
+    fprintf(stderr, "ak-item-load: %" PRIu64 " rows in the table, %" PRIu64 " were accepted\n", rows,
+            items + warm);
     return 1;
 }
 
 int check_rows(const char *folder, uint64_t seed, uint64_t items, uint64_t warm)
 {
-    static const char *const names[] = { "host", "port", "user", "dbname", "sslmode", "gssencmode", NULL };
-    const char *const values[] = { folder, "5432", "ak", "postgres", "disable", "disable", NULL };
+    static const char *const names[] = {"host", "port", "user", "dbname", "sslmode", "gssencmode", NULL};
+    const char *const values[] = {folder, "5432", "ak", "postgres", "disable", "disable", NULL};
     PGconn *c = PQconnectdbParams(names, values, 0);
     int rc = PQstatus(c) == CONNECTION_OK ? rows_check(c, seed, items, warm) : 3;
 

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Are items 0 to `items` and those of a warm-up of `warm`, each equal in every attribute, all that there is? Prints their
- * number. 0, 1 with a line on stderr, or 3 where the database does not answer. */
+/* Are items 0 to `items` and those of a warm-up of `warm`, each equal in every attribute, all that there is? Prints
+ * their number. 0, 1 with a line on stderr, or 3 where the database does not answer. */
 int check_rows(const char *folder, uint64_t seed, uint64_t items, uint64_t warm);
 
 #endif

@@ -21,15 +21,15 @@
 #define DONE            200
 
 struct connection {
-    int      fd;
+    int fd;
     uint64_t sent_ns;
-    size_t   got;
-    char     answer[ANSWER_MAX];
+    size_t got;
+    char answer[ANSWER_MAX];
 };
 
 /* What an answer must be: the status, and text that its body holds. */
 struct expected {
-    unsigned    status;
+    unsigned status;
     const char *text;
 };
 
@@ -38,34 +38,39 @@ struct wrong {
     const char *operation, *body, *fault;
 };
 
-#define PUT(table, condition, item) \
+#define PUT(table, condition, item)                                                                          \
     "{\"TableName\":\"" table "\",\"ConditionExpression\":\"" condition "\",\"Item\":" item "}"
-#define NEW_KEY "attribute_not_exists(pk)"
-#define ITEM    "{\"pk\":{\"S\":\"wrong\"}}"
+#define NEW_KEY         "attribute_not_exists(pk)"
+#define ITEM            "{\"pk\":{\"S\":\"wrong\"}}"
 #define STATEMENT(text) "{\"Statement\":\"" text "\"}"
 
 static const struct wrong wrongs[] = {
-    { "PutItem", "", "SerializationException" },
-    { "PutItem", "{\"TableName\":\"items\"", "SerializationException" },
-    { "PutItem", "[1, 2]", "SerializationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"pk\":{\"S\":\"twice\"}}"), "SerializationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"not \xff UTF-8\"}}"), "SerializationException" },
-    { "DescribeNothing", "{}", "UnknownOperationException" },
-    { "PutItem", PUT("others", NEW_KEY, ITEM), "ResourceNotFoundException" },
-    { "PutItem", "{\"TableName\":\"items\",\"Item\":" ITEM "}", "ValidationException" },
-    { "PutItem", PUT("items", "attribute_exists(pk)", ITEM), "ValidationException" },
-    { "PutItem", PUT("items", "attribute_not_exists(name)", ITEM), "ValidationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"name\":{\"S\":\"no key\"}}"), "ValidationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"N\":\"1\"}}"), "ValidationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"n\":{\"N\":\"1.2.3\"}}"), "ValidationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"n\":{\"N\":\"1\",\"S\":\"1\"}}"), "ValidationException" },
-    { "PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"n\":{\"X\":\"1\"}}"), "ValidationException" },
-    { "ExecuteStatement", "{}", "ValidationException" },
-    { "ExecuteStatement", STATEMENT("SELECT * FROM items"), "ValidationException" },
-    { "ExecuteStatement", STATEMENT("INSERT INTO \\\"items\\\" VALUE {'pk': 'wrong'"), "ValidationException" },
-    { "ExecuteStatement", STATEMENT("INSERT INTO \\\"items\\\" VALUE {'pk': ?}"), "ValidationException" },
-    { "ExecuteStatement", STATEMENT("INSERT INTO \\\"items\\\" VALUE {'pk': 5}"), "ValidationException" },
-    { "ExecuteStatement", STATEMENT("INSERT INTO \\\"others\\\" VALUE {'pk': 'wrong'}"), "ResourceNotFoundException" },
+    {"PutItem", "", "SerializationException"},
+    {"PutItem", "{\"TableName\":\"items\"", "SerializationException"},
+    {"PutItem", "[1, 2]", "SerializationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"pk\":{\"S\":\"twice\"}}"),
+     "SerializationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"not \xff UTF-8\"}}"), "SerializationException"},
+    {"DescribeNothing", "{}", "UnknownOperationException"},
+    {"PutItem", PUT("others", NEW_KEY, ITEM), "ResourceNotFoundException"},
+    {"PutItem", "{\"TableName\":\"items\",\"Item\":" ITEM "}", "ValidationException"},
+    {"PutItem", PUT("items", "attribute_exists(pk)", ITEM), "ValidationException"},
+    {"PutItem", PUT("items", "attribute_not_exists(name)", ITEM), "ValidationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"name\":{\"S\":\"no key\"}}"), "ValidationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"N\":\"1\"}}"), "ValidationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"n\":{\"N\":\"1.2.3\"}}"),
+     "ValidationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"n\":{\"N\":\"1\",\"S\":\"1\"}}"),
+     "ValidationException"},
+    {"PutItem", PUT("items", NEW_KEY, "{\"pk\":{\"S\":\"wrong\"},\"n\":{\"X\":\"1\"}}"),
+     "ValidationException"},
+    {"ExecuteStatement", "{}", "ValidationException"},
+    {"ExecuteStatement", STATEMENT("SELECT * FROM items"), "ValidationException"},
+    {"ExecuteStatement", STATEMENT("INSERT INTO \\\"items\\\" VALUE {'pk': 'wrong'"), "ValidationException"},
+    {"ExecuteStatement", STATEMENT("INSERT INTO \\\"items\\\" VALUE {'pk': ?}"), "ValidationException"},
+    {"ExecuteStatement", STATEMENT("INSERT INTO \\\"items\\\" VALUE {'pk': 5}"), "ValidationException"},
+    {"ExecuteStatement", STATEMENT("INSERT INTO \\\"others\\\" VALUE {'pk': 'wrong'}"),
+     "ResourceNotFoundException"},
 };
 #define WRONGS (sizeof wrongs / sizeof wrongs[0])
 
@@ -97,7 +102,7 @@ static void trouble(const char *what, const char *more)
 
 int drive_open(const char *path, unsigned wanted, enum item_form by, uint64_t of_seed)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
 
     form = by;
     seed = of_seed;
@@ -105,7 +110,7 @@ int drive_open(const char *path, unsigned wanted, enum item_form by, uint64_t of
     events = epoll_create1(EPOLL_CLOEXEC);
     for (connections = 0; connections < wanted && connections < CONNECTIONS_MAX; connections++) {
         struct connection *c = &connection[connections];
-        struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
         c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&address, sizeof address) != 0 ||
             epoll_ctl(events, EPOLL_CTL_ADD, c->fd, &event) != 0) {
@@ -132,13 +137,15 @@ static size_t request_make(char text[REQUEST_MAX], uint64_t index)
 
     if (order.what == LOAD_WRONG) {
         operation = wrongs[index].operation;
-        length = strlen(strcpy(body, wrongs[index].body));
+        length = strlen(wrongs[index].body);
+        memcpy(body, wrongs[index].body, length);
     } else {
         length = item_body(body, form, seed, item_of(index));
     }
     int head = snprintf(text, REQUEST_MAX,
                         "POST / HTTP/1.1\r\nHost: item-store\r\nContent-Type: application/x-amz-json-1.0\r\n"
-                        "X-Amz-Target: DynamoDB_20120810.%s\r\nContent-Length: %zu\r\n\r\n", operation, length);
+                        "X-Amz-Target: DynamoDB_20120810.%s\r\nContent-Length: %zu\r\n\r\n",
+                        operation, length);
     memcpy(text + head, body, length);
     return (size_t)head + length;
 }
@@ -146,14 +153,14 @@ static size_t request_make(char text[REQUEST_MAX], uint64_t index)
 static struct expected expected_of(uint64_t index)
 {
     if (order.what == LOAD_WRONG)
-        return (struct expected){ BAD_REQUEST, wrongs[index].fault };
+        return (struct expected){BAD_REQUEST, wrongs[index].fault};
     if (order.what == LOAD_DUPLICATES)
-        return (struct expected){ BAD_REQUEST,
-                                  form == ITEM_PUT ? "ConditionalCheckFailedException" : "DuplicateItemException" };
-    return (struct expected){ DONE, form == ITEM_PUT ? "{}" : "{\"Items\":[]}" };
+        return (struct expected){BAD_REQUEST, form == ITEM_PUT ? "ConditionalCheckFailedException"
+                                                               : "DuplicateItemException"};
+    return (struct expected){DONE, form == ITEM_PUT ? "{}" : "{\"Items\":[]}"};
 }
 
-/* One request fits into the socket's buffer, which the server empties before it answers: this does not wait for long. */
+/* One request fits into the socket's buffer, which the server empties before it answers: no long wait. */
 static void request_send(struct connection *c)
 {
     static char text[REQUEST_MAX];
@@ -258,7 +265,7 @@ struct load_report drive_order(const struct load_order *o)
 
     order = *o;
     order.count = o->what == LOAD_WRONG ? WRONGS : o->count;
-    report = (struct load_report){ 0 };
+    report = (struct load_report){0};
     sent = 0;
     for (unsigned i = 0; i < connections; i++)
         next_send(&connection[i]);

@@ -1,6 +1,6 @@
 /*
- * drive.h - a closed loop over HTTP: each connection has one request under way, and sends its next when the answer is there
- * and was checked. One thread.
+ * drive.h - a closed loop over HTTP: each connection has one request under way, and sends its next when the answer is
+ * there and was checked. One thread.
  */
 #ifndef AK_LOAD_DRIVE_H
 #define AK_LOAD_DRIVE_H

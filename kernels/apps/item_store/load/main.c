@@ -1,8 +1,8 @@
 /*
- * ak-item-load - the load beside the kernel item_store: requests over HTTP, each answer checked; and the check of the rows
- * that they left. Started by the kernel.
+ * ak-item-load - the load beside the kernel item_store: requests over HTTP, each answer checked; and the check of the
+ * rows that they left. Started by the kernel.
  *
- *   ak-item-load run CONTROL SERVER CONNECTIONS put|insert SEED   orders from the socket CONTROL (load.h), until it closes
+ *   ak-item-load run CONTROL SERVER CONNECTIONS put|insert SEED   orders from CONTROL (load.h), until it closes
  *   ak-item-load check FOLDER SEED ITEMS WARM                     the rows in the database whose socket lies in FOLDER
  *
  * Exit status: 0, 1 where something is not as it must be, 2 usage, 3 no connection.
@@ -22,7 +22,7 @@ enum { WELL, USAGE = 2, NO_CONNECTION = 3 };
 
 static int control_open(const char *path)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
@@ -37,7 +37,8 @@ static int orders_do(int control)
     struct load_order order;
     ssize_t got;
 
-    while ((got = recv(control, &order, sizeof order, 0)) == (ssize_t)sizeof order || (got < 0 && errno == EINTR)) {
+    while ((got = recv(control, &order, sizeof order, 0)) == (ssize_t)sizeof order ||
+           (got < 0 && errno == EINTR)) {
         if (got < 0)
             continue;
         struct load_report report = drive_order(&order);
@@ -63,9 +64,11 @@ int main(int argc, char **argv)
     if (argc == 7 && strcmp(argv[1], "run") == 0)
         return run(argv + 2);
     if (argc == 6 && strcmp(argv[1], "check") == 0)
-        return check_rows(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10), strtoull(argv[5], NULL, 10));
+        return check_rows(argv[2], strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10),
+                          strtoull(argv[5], NULL, 10));
     fputs("usage: ak-item-load run CONTROL SERVER CONNECTIONS put|insert SEED\n"
           "       ak-item-load check FOLDER SEED ITEMS WARM\n"
-          "Started by the kernel item_store.\n", stderr);
+          "Started by the kernel item_store.\n",
+          stderr);
     return USAGE;
 }
