@@ -75,6 +75,9 @@ else
   for chunk in 7 4096 1M 1G; do
     check "file_hash reads $chunk bytes at once" ok file_hash --file-bytes 50001 --chunk $chunk --threads 2 --ops 2 --folder "$dir/place"
   done
+  check "file_hash into a block at a boundary" ok file_hash --file-bytes 50001 --align 4096 --folder "$dir/place"
+  refused() { kernel file_hash --align 3 > "$dir/row" 2> "$dir/err"; [ $? -eq 2 ] && grep -q -e '--align: expected a power of two' "$dir/err"; }
+  check "file_hash: a boundary that is none: exit 2" refused
   check "file_hash of one byte" ok file_hash --file-bytes 1 --folder "$dir/place"
   check "file_hash: no such place" ends 3 skipped kernel file_hash --folder "$dir/nowhere"
   check "file_hash: it says what to do" grep -q "make room, or name another place" "$dir/err"
