@@ -7,7 +7,7 @@ set -u
 
 cd "$(dirname "$0")/.." || exit 3
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-includes='-Ikernels -Ikernels/harness -Ikernels/counters -Iexperiments/runner -Iallocators/tlfl'
+includes='-Ikernels -Ikernels/harness -Ikernels/counters -Iexperiments/runner -Iexperiments/trace -Iallocators/tlfl'
 findings=0
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT INT TERM

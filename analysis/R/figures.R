@@ -639,7 +639,8 @@ all_figures <- function(results, fit, registry) {
        metadata = figure_metadata(fit, registry, results), falseshare = figure_falseshare(results, registry),
        rss = figure_rss(results, registry), c2c = figure_c2c(results, registry), model = figure_model(fit, registry),
        predicted = figure_predicted(fit, registry), decomposed = figure_decomposed(fit, registry),
-       coherence = figure_coherence(results, registry), timed = figure_timed(results, registry))
+       coherence = figure_coherence(results, registry), timed = figure_timed(results, registry),
+       replay = figure_replay(results, registry))
 }
 
 #' The LaTeX of a figure's body: the drawing, or why there is none.
@@ -664,7 +665,8 @@ FIGURE_TITLES <- c(throughput = "Throughput of the random workload by threads", 
                    predicted = "Held-out validation: predicted against measured time, and the error by threads",
                    decomposed = "The random workload on the simulated machine, taken apart by its counters",
                    coherence = "Misses and who causes them, on the simulated machine",
-                   timed = "The random workload in simulated time, by threads")
+                   timed = "The random workload in simulated time, by threads",
+                   replay = "Resident memory of recorded programs, played back, over their calls")
 
 #' A caption: the title and, where something was measured, the sentences that belong to it.
 #' @param item a figure or table

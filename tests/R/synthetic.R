@@ -124,7 +124,8 @@ synthetic_null <- function(columns, sweep, threads, cpus, reps, start, hist_samp
 }
 
 #' Write one sweep folder.
-synthetic_write <- function(dir, contract, rows, hist = character(), matrix = character(), metrics = character()) {
+synthetic_write <- function(dir, contract, rows, hist = character(), matrix = character(), metrics = character(),
+                            timeline = character()) {
   dir.create(dir, recursive = TRUE, showWarnings = FALSE)
   columns <- contract[["runs.csv"]]$column
   quote <- function(x) {
@@ -139,7 +140,7 @@ synthetic_write <- function(dir, contract, rows, hist = character(), matrix = ch
     close(con)
   }
   put("runs.csv", c(paste(columns, collapse = ","), lines))
-  side <- list(hist.csv = hist, matrix.csv = matrix, metrics.csv = metrics, timeline.csv = character())
+  side <- list(hist.csv = hist, matrix.csv = matrix, metrics.csv = metrics, timeline.csv = timeline)
   for (name in names(side)) put(name, c(paste(contract[[name]]$column, collapse = ","), side[[name]]))
   put("meta.json", c("{\"command\": \"ak run synthetic\",",
                      " \"machine\": {\"cpu_model\": \"Synthetic CPU_1 & co, 100% made up\", \"cpus_allowed\": 4, \"cores\": 4,",
@@ -403,6 +404,24 @@ synthetic_listing <- function(root, allocator, call, text, marks = rep("", lengt
 
 #' The whole root: paper, contention, fastpath, fastpath-anatomy, falseshare, remote, latency, and those of the simulated
 #' machine; with some failed rows.
+#' Launches of two allocators on two traces played back: the look before the first call, one more, four at 1 to 4 MB of
+#' glibc, 2 to 8 of tlfl, with 0.5 to 2 that live, and one at the end.
+synthetic_replay <- function(columns, cpus, reps) {
+  made <- list(rows = list(), metrics = character(), timeline = character())
+  for (trace in c("gcc", "/tmp/my.trace")) for (allocator in c("glibc", "tlfl")) for (rep in seq_len(reps)) {
+    row <- synthetic_timed(synthetic_common(columns, "replay-memory", "replay", allocator, 1, cpus, rep, touch = "all"), 50, 1000)
+    row$row_id <- id <- sprintf("%016x", length(made$rows) + 1)
+    made$rows <- c(made$rows, list(row))
+    made$metrics <- c(made$metrics, sprintf("%s,%s,,%s,", id, c("param.trace", "timeline_first", "timeline_looks", "trace_calls"),
+                                            c(trace, 2, 4, 12345)))
+    more <- if (allocator == "glibc") 1e6 else 2e6
+    resident <- c(5e6, 5.1e6, 5e6 + more * 1:4, 5e6)
+    live <- c(0, 0, 5e5 * 1:4, 0)
+    made$timeline <- c(made$timeline, sprintf("%s,%d,%.0f,%.0f,%.0f", id, seq_along(live), resident, live, live))
+  }
+  made
+}
+
 write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   set.seed(seed)
   columns <- contract[["runs.csv"]]$column
@@ -433,6 +452,8 @@ write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   simulated <- c(simulated, synthetic_model(columns, reps))
   for (name in names(simulated)) put(name, simulated[[name]]$rows, metrics = simulated[[name]]$metrics)
   put("remote", synthetic_remote(columns, cpus, reps))
+  replay <- synthetic_replay(columns, cpus, reps)
+  put("replay-memory", replay$rows, metrics = replay$metrics, timeline = replay$timeline)
   put("latency", c2c$rows, matrix = c2c$matrix)
 }
 
