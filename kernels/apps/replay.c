@@ -491,11 +491,13 @@ static void report(void)
     const char *why = ak_ctx(0)->no_alloc ? "a stub served" : NULL;
     struct look baseline, look, peak = { 0 }, end = { 0 };
     uint64_t waits = 0;
+    unsigned first = 0, looks = 0;
     double late = 0;
 
     ak_look(0, &baseline);
     for (unsigned i = 0; ak_look(i, &look); i++)
         if (look.memory_pass) {
+            first = looks++ == 0 ? i : first;
             end = look;
             peak = look.live > peak.live ? look : peak;
         }
@@ -506,6 +508,8 @@ static void report(void)
         waits += p->waits;
         late = p->late_ns > late ? p->late_ns : late;
     }
+    ak_metric("timeline_first", "count", (double)first, looks > 0 ? NULL : "no memory pass");
+    ak_metric("timeline_looks", "count", (double)looks, NULL);
     ak_metric("trace_calls", "count", (double)score.calls, NULL);
     ak_metric("trace_live_peak_bytes", "bytes", (double)score.live_peak, NULL);
     ak_metric("trace_duration_ms", "ms", (double)score.facts.duration_ns / 1e6, NULL);
