@@ -268,10 +268,11 @@ comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
 PIPELINE := paper sensitivity contention clocked fastpath falseshare remote latency planted fragment \
-            fastpath-anatomy coherence quantum slack timed \
+            ndjson ndjson-share file_hash fastpath-anatomy coherence quantum slack timed \
             fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
 APP_SWEEPS := $(filter $(basename $(notdir $(wildcard experiments/*.sweep))),ndjson ndjson-share ndjson-musl file_hash \
-              http_server http_server-rate http_server-pool http_server-musl http_foreign item_store item_store-share redis replay)
+              http_server http_server-rate http_server-pool http_server-musl http_foreign item_store item_store-share redis \
+              replay replay-memory)
 
 .PHONY: deps
 deps: ## install what is missing (apt; prints the list first; silent when all is there)
@@ -299,6 +300,8 @@ pipeline:
 .PHONY: apps
 apps: deps-apps ## the applications behind the claims: all their sweeps, then the paper (PRESET=quick or paper)
 	@$(MAKE) --no-print-directory -j2 all
+	@$(MAKE) --no-print-directory musl || echo "without static programs of musl: their sweeps are skipped" >&2
+	@BUILD=$(B) experiments/traces.sh
 	@experiments/pipeline.sh $(AK) $(call quote,$(PRESET)) $(call quote,$(RESULTS)) $(APP_SWEEPS)
 
 .PHONY: smoke

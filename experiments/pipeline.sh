@@ -3,7 +3,8 @@
 # A sweep whose folder is there is resumed; one that only the simulated machine counts is left out where that cannot run.
 # Sweeps that measure run one after another; then those of the simulated machine two at a time, since load changes no count.
 # A sweep of an application whose parts are missing (status 3) is left out with its reason.
-# RESULTS/disasm holds the machine code that the paper prints. PAPER names the folder of paper.tex (default: paper/).
+# RESULTS/disasm holds the machine code that the paper prints; RESULTS/compare, where a sweep of ndjson is asked for, what `ak
+# compare` says of a real program, the compiler. PAPER names the folder of paper.tex (default: paper/).
 # Exit 1 where a row failed (the paper is built all the same and counts it); 2 and 3 end the pipeline at once.
 set -u
 
@@ -20,6 +21,7 @@ failed=0 # 1: a row did
 lanes=   # processes that run simulated sweeps
 
 mkdir -p "$results" || exit 3
+case " $* " in *" ndjson "*) compares=yes ;; *) compares= ;; esac
 no_sim=$("$ak" list counters | sed -n 's/^  sim .*\[cannot be used: \(.*\)\]$/\1/p')
 
 # run SWEEP: becomes ak.
@@ -87,6 +89,16 @@ for sweep; do
     simulated="$simulated $sweep"
   fi
 done
+# One real program, as a user would ask about their own.
+if [ -n "$compares" ] && [ ! -s "$results/compare/gcc.csv" ]; then
+  launches=6
+  [ "$preset" != smoke ] || launches=1
+  mkdir -p "$results/compare" || exit 3
+  "$ak" compare --runs $launches --csv "$results/compare/gcc.csv" -- \
+    gcc -O1 -std=gnu11 -D_GNU_SOURCE -I"$root/kernels" -c "$root/kernels/churn.c" -o /dev/null
+  admit $?
+fi
+
 trap 'stop_lanes; exit 1' INT TERM
 for lane in 1 2; do
   # shellcheck disable=SC2086 # words
