@@ -80,7 +80,7 @@ registry_read() {
   [ -z "$registry" ] || return 0
   need jq
   [ -x "$ak" ] || die 3 "$ak is not there: run make"
-  registry=$("$ak" list allocators --json | jq -r '.[] | [.name,
+  registry=$("$ak" list allocators --json | jq -r '.[] | select(.linked | not) | [.name,
       if .trouble != "" then "!" + .trouble elif (.path | test("/libc\\.so")) then "" else .path end,
       (.env // [] | join(" "))] | join("\u001c")') && [ -n "$registry" ] || die 3 "ak list allocators names none"
 }

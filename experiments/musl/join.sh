@@ -3,11 +3,13 @@
 #
 #   experiments/musl/join.sh ARCHIVE MARKS OBJECT
 #
-# Of the archive what serves malloc and its relatives and tells of itself, its code between the marks of MARKS, so that a
-# program can prove which malloc it has. Exit 2 where the archive lacks malloc, free, calloc or realloc, or cannot be read.
+# Of the archive what serves malloc and its relatives and tells of itself, its code between the marks of MARKS, so that
+# a program can prove which malloc it has. Exit 2 where the archive lacks malloc, free, calloc or realloc, or cannot be
+# read.
 set -u
 NEEDED='malloc free calloc realloc'
-MORE='aligned_alloc posix_memalign memalign malloc_usable_size mallctl mi_version tlfl_version tlfl_stat tlfl_lock_times'
+MORE='aligned_alloc posix_memalign memalign malloc_usable_size mallctl mi_version tlfl_version tlfl_stat
+tlfl_lock_times'
 
 usage() { sed -n -e '1d' -e '/^#/!q' -e 's/^# \{0,1\}//p' "$0"; }
 case " $* " in *" --help "* | *" -h "*) usage && exit 0 ;; esac

@@ -1,5 +1,6 @@
 /* ak list: kernels, allocators, sweeps and counters, with a line each. */
 #include "command.h"
+#include "linked.h"
 #include "machine.h"
 #include "simmachine.h"
 #include "simulator.h"
@@ -68,12 +69,12 @@ static json_t *list_allocators(struct suite *s, struct fault *f)
         }
         const char *trouble = al->found ? al->trouble : al->reason;
         json_array_append_new(
-            list,
-            json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o}", "name", al->name,
-                      "label", al->label, "what", al->what, "colour", (json_int_t)al->colour, "required",
-                      (int)al->required, "frees", (int)al->frees, "found", (int)al->found, "version",
-                      al->version, "path", al->found ? al->real : "", "build_id", al->build_id, "trouble",
-                      trouble, "kernels", words_json(&al->kernels), "env", words_json(&al->env)));
+            list, json_pack("{s:s, s:s, s:s, s:I, s:b, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:o, s:o}", "name",
+                            al->name, "label", al->label, "what", al->what, "colour", (json_int_t)al->colour,
+                            "required", (int)al->required, "frees", (int)al->frees, "linked",
+                            (int)linked_is(al), "found", (int)al->found, "version", al->version, "path",
+                            al->found ? al->real : "", "build_id", al->build_id, "trouble", trouble,
+                            "kernels", words_json(&al->kernels), "env", words_json(&al->env)));
     }
     return list;
 }

@@ -102,8 +102,8 @@ static void note_changed_files(struct verify *v)
         json_t *programs = json_object_get(allocator, "programs"), *id;
         if (!json_is_object(programs))
             note_changed_file(v, path, meta_text(allocator, "build_id"), name);
-        json_object_foreach(programs, kernel, id)
-            note_changed_file(v, arena_printf(&v->arena, "%s/%s", path, kernel), meta_text(programs, kernel), name);
+        json_object_foreach(programs, kernel, id) note_changed_file(
+            v, arena_printf(&v->arena, "%s/%s", path, kernel), meta_text(programs, kernel), name);
     }
 }
 

@@ -44,12 +44,13 @@ void linked_resolve(struct arena *a, const struct paths *paths, struct allocator
     al->build_id = al->stamp = "";
     for (size_t i = 0; i < names.count && al->real; i++) {
         const char *why, *path = arena_printf(a, "%s/%s", al->real, names.word[i]);
-        const char *id = strchr(names.word[i], '.') || access(path, X_OK) != 0 ? NULL : elf_build_id(a, path, &why);
+        const char *id =
+            strchr(names.word[i], '.') || access(path, X_OK) != 0 ? NULL : elf_build_id(a, path, &why);
         if (!id)
             continue;
         al->program = arena_grow(a, al->program, al->programs, sizeof *al->program);
-        al->program[al->programs++] =
-            (struct linked_program){.kernel = names.word[i], .path = path, .build_id = id, .stamp = file_stamp(a, path)};
+        al->program[al->programs++] = (struct linked_program){
+            .kernel = names.word[i], .path = path, .build_id = id, .stamp = file_stamp(a, path)};
     }
     al->found = al->programs > 0;
     if (!al->found)
@@ -64,7 +65,8 @@ static const struct symbol *symbol_named(const struct symbols *s, const char *na
     return NULL;
 }
 
-/* Where the malloc of a program lies: between the marks of what was linked in, or, for the C library's own, without such. */
+/* Where the malloc of a program lies: between the marks of what was linked in; with the C library's own there are
+ * none. */
 static const char *trouble_of(struct arena *a, const struct symbols *s, bool plain)
 {
     const struct symbol *begin = symbol_named(s, "ak_linked_begin"), *end = symbol_named(s, "ak_linked_end");
@@ -130,8 +132,9 @@ const char *linked_lacks(struct arena *a, const struct allocator *al, const char
     if (!linked_is(al) || (program && !program->trouble))
         return NULL;
     return program ? arena_printf(a, "%s: %s", program->path, program->trouble)
-                   : arena_printf(a, "%s is not built as a static program with %s: make musl builds those that can be",
-                                  kernel, al->name);
+                   : arena_printf(
+                         a, "%s is not built as a static program with %s: make musl builds those that can be",
+                         kernel, al->name);
 }
 
 const char *linked_changed(struct arena *a, const struct allocator *al, const char *kernel)
@@ -140,7 +143,8 @@ const char *linked_changed(struct arena *a, const struct allocator *al, const ch
     const char *why, *id = elf_build_id(a, program->path, &why);
     if (!id)
         return arena_printf(a, "%s: %s", program->path, why);
-    if (strcmp(id, program->build_id) != 0 || (!*id && strcmp(file_stamp(a, program->path), program->stamp) != 0))
+    if (strcmp(id, program->build_id) != 0 ||
+        (!*id && strcmp(file_stamp(a, program->path), program->stamp) != 0))
         return arena_printf(a, "%s is another build than when the run began", program->path);
     return NULL;
 }

@@ -165,11 +165,11 @@ static json_t *kernels_meta(const struct plan *plan)
         const struct kernel_info *k = plan->block[i].kernel;
         if (k != last)
             json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what, "op",
-                                *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "app", (int)k->app, "timed",
-                                (int)k->timed,
-                                "path", text_or_null(k->path), "build_id", text_or_null(k->build_id), "file",
-                                file_or_null(k->build_id, k->stamp)));
+                list,
+                json_pack("{s:s, s:s, s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "name", k->name, "what", k->what,
+                          "op", *k->op ? k->op : "one malloc/free cycle", "no_alloc", (int)k->no_alloc, "app",
+                          (int)k->app, "timed", (int)k->timed, "path", text_or_null(k->path), "build_id",
+                          text_or_null(k->build_id), "file", file_or_null(k->build_id, k->stamp)));
         last = k;
     }
     return list;
@@ -404,8 +404,8 @@ bool meta_continue(struct arena *a, json_t *meta, const struct plan *plan, const
     if (!same_text(meta, "sweep", plan->sweep->name, f) ||
         !same_text(meta, "preset", plan->sweep->preset, f) || !same_number(meta, "seed", plan->seed, f) ||
         !same_number(meta, "reps", plan->reps, f) || !same_number(meta, "planned_rows", plan->rows, f) ||
-        !same_number(meta, "warmup", plan->warmups, f) ||
-        !same_kernels(meta, plan, f) || !same_simulator(a, meta, plan, simulator, f))
+        !same_number(meta, "warmup", plan->warmups, f) || !same_kernels(meta, plan, f) ||
+        !same_simulator(a, meta, plan, simulator, f))
         return false;
     json_t *stopping = stopping_json(&plan->stopping), *stopping_then = json_object_get(meta, "stopping");
     const bool same_stopping =

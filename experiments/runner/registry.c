@@ -7,9 +7,8 @@
 
 #define COLOURS 8
 
-static const char *const keys[] = {"label",   "colour", "library", "version", "metadata", "required",
-                                   "kernels", "frees",  "env",     "what",    "get",      "parts",
-                                   "compare", "linked"};
+static const char *const keys[] = {"label", "colour", "library", "version", "metadata", "required", "kernels",
+                                   "frees", "env",    "what",    "get",     "parts",    "compare",  "linked"};
 
 struct allocator *registry_find(const struct registry *r, const char *name)
 {
@@ -121,10 +120,10 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
     else if (strcmp(e->name, "version") == 0) {
         al->version_call = e->value;
         return !*e->value || strcmp(e->value, "file") == 0 || call_is_good(e->value, version_calls) ||
-               fault_at(
-                   f, path, e->line,
-                   "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL, text:SYMBOL or file",
-                   e->value);
+               fault_at(f, path, e->line,
+                        "version = '%s', expected string:SYMBOL, hundreds:SYMBOL, mallctl:NAME, tc:SYMBOL, "
+                        "text:SYMBOL or file",
+                        e->value);
     } else if (strcmp(e->name, "metadata") == 0) {
         al->metadata_call = e->value;
         return call_is_good(e->value, metadata_calls) ||
@@ -148,7 +147,8 @@ static bool take(struct arena *a, const char *path, const struct ini_entry *e, s
     } else if (strcmp(e->name, "parts") == 0) {
         al->parts = text_list(a, e->value);
         return !words_have(&al->parts, "") ||
-               fault_at(f, path, e->line, "empty item in '%s', expected sonames separated by commas", e->value);
+               fault_at(f, path, e->line, "empty item in '%s', expected sonames separated by commas",
+                        e->value);
     } else if (strcmp(e->name, "env") == 0) {
         al->env = text_list(a, e->value);
         for (size_t i = 0; i < al->env.count; i++)

@@ -4,10 +4,10 @@
  * A section of registry.ini is an allocator; its order is the order of display. Keys: label, colour (1 to 8),
  * library (soname, path, or empty for what programs are linked with), linked (a folder of static programs, linked.h;
  * `library` then names what is linked in, and empty is the C library's own), version (a --version-call),
- * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), compare (yes or
- * no), env (a list of
- * NAME=VALUE for its processes; $ORIGIN in it is the library's folder, as the loader has it), what (one line). The environment overrides a library by AK_LIBRARY_<SECTION in capitals, '-' as '_'>; that counts as named by
- * the user: where it cannot be loaded, nothing is run. A path may hold commas only there.
+ * metadata (a --metadata-call), required (yes or no), kernels (a list; absent: all), frees (yes or no), compare (yes
+ * or no), env (a list of NAME=VALUE for its processes; $ORIGIN in it is the library's folder, as the loader has it),
+ * what (one line). The environment overrides a library, or a folder, by AK_LIBRARY_<SECTION in capitals, '-' as '_'>;
+ * that counts as named by the user: where it cannot be loaded, nothing is run. A path may hold commas only there.
  */
 #ifndef AK_REGISTRY_H
 #define AK_REGISTRY_H
@@ -30,15 +30,15 @@ struct allocator {
     bool required;
     bool frees;
     bool compare; /* `ak compare` takes it without being asked */
-    const char *linked; /* a name below paths->linked, or a path: where its static programs are; "": it is preloaded */
+    const char *linked; /* a name below paths->linked, or a path, of its programs; "": it is preloaded */
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
-    struct words env; /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
+    struct words env;   /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
     struct words parts; /* sonames of further libraries that it consists of: CPU samples there are its own */
-    const char *file; /* where it was declared; "" for name=library on the command line */
+    const char *file;   /* where it was declared; "" for name=library on the command line */
     unsigned line;
     const char *get; /* how to get the library where it is not here; "" where nothing is said */
-    bool named; /* by the user, on the command line or by AK_LIBRARY_... */
+    bool named;      /* by the user, on the command line or by AK_LIBRARY_... */
     /* from allocator_resolve */
     bool found;
     bool present;          /* not found, but a file is there: it cannot be loaded */
@@ -49,7 +49,7 @@ struct allocator {
     const char *real;      /* real path of the object that must serve */
     const char *build_id;  /* as the file has it */
     const char *stamp;     /* file_stamp: tells builds without a build-id apart */
-    struct linked_program *program; /* of a linked one: then `real` is their folder, and build_id and stamp are "" */
+    struct linked_program *program; /* of a linked one: `real` is their folder, build_id and stamp are "" */
     size_t programs;
     /* from allocator_probe: what the library says of itself in a process */
     const char *version;

@@ -442,7 +442,7 @@ static void add_size_metrics(struct result *r, const struct planned *p)
     const struct linked_program *program = linked_program(al, p->block->kernel->name);
     if (!program)
         return;
-    const char *why = linked_is_plain(al)     ? "the C library's own: what others are compared with"
+    const char *why = linked_is_plain(al)    ? "the C library's own: what others are compared with"
                       : program->plain_bytes ? ""
                                              : "no program with the C library's own malloc to compare with";
     buffer_addf(b, "%s,binary_kb,kB,%.3f,\n", p->row_id, (double)program->bytes / 1000);
@@ -489,7 +489,8 @@ static bool has_pass(const struct planned *p, const char *pass)
 static void take_ok(struct arena *a, struct result *r, const struct planned *p, const json_t *json,
                     const json_t *row)
 {
-    if (!take_row(a, r, p, row) || !served_as_expected(a, r, row, p->block->member[p->member].allocator, p->block->kernel->name))
+    if (!take_row(a, r, p, row) ||
+        !served_as_expected(a, r, row, p->block->member[p->member].allocator, p->block->kernel->name))
         return;
     const char *ops = get(r, "ops");
     if (has_pass(p, "throughput") && (!*ops || strcmp(ops, "0") == 0)) {
@@ -534,9 +535,8 @@ static void take_exit(struct arena *a, struct result *r, const struct planned *p
         take_ok(a, r, p, json, row);
     } else if (o->code == 3 && status == STATUS_SKIPPED) {
         result_fail(a, r, status, "%s", said && *said ? text_clean(a, said) : last);
-    } else if (o->code == 1 &&
-               (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED || status == STATUS_OOM ||
-                status == STATUS_CRASH)) {
+    } else if (o->code == 1 && (status == STATUS_WRONG_ALLOCATOR || status == STATUS_VERIFY_FAILED ||
+                                status == STATUS_OOM || status == STATUS_CRASH)) {
         static const char *const served[] = {"allocator_path", "allocator_build_id"};
         for (size_t i = 0; i < 2; i++) {
             const char *text = json_string_value(json_object_get(row, served[i]));

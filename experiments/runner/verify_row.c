@@ -260,8 +260,10 @@ static const json_t *allocator_of(const struct verify *v, const char *name)
     return NULL;
 }
 
-/* What meta.json has of the object that must have served a row: an allocator's file, or its static program of the kernel. */
-static const char *expected_fact(struct arena *a, const json_t *allocator, const char *key, const char *kernel)
+/* What meta.json has of the object that must have served a row: an allocator's file, or its static program of the
+ * kernel. */
+static const char *expected_fact(struct arena *a, const json_t *allocator, const char *key,
+                                 const char *kernel)
 {
     const json_t *programs = json_object_get(allocator, "programs");
     if (json_is_object(programs) && strcmp(key, "path") == 0)

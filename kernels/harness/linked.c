@@ -35,7 +35,7 @@ bool linked_statically(void)
     return !program_look().has_loader;
 }
 
-/* Where a name is, as the file's table has it; 0: nowhere. Names that the linker made local come after those it did not. */
+/* Where a name is, as the file's table has it; 0: nowhere. Names that the linker made local come last. */
 static ElfW(Addr) value_of(const unsigned char *file, size_t bytes, const char *name)
 {
     const ElfW(Ehdr) *header = (const void *)file;

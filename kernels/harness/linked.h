@@ -2,7 +2,7 @@
  * linked.h - a static program's own names, where there is no loader to ask.
  *
  * A program that is linked statically holds its allocator: nothing can be preloaded into it, and dlsym and dladdr tell
- * nothing. What serves malloc there is proved by where its code lies: experiments/musl.sh joins the objects of an
+ * nothing. What serves malloc there is proved by where its code lies: experiments/musl/join.sh joins the objects of an
  * allocator's archive into one, whose code stands between two functions, ak_linked_begin and ak_linked_end. The names come
  * from the program's own table of symbols, read from its file without allocating; a stripped program proves nothing.
  */

@@ -184,7 +184,8 @@ static void object_check(struct provenance *p, const char *expect, const char *c
     for (unsigned i = 0; i < CALLS && p->trouble[0] == '\0'; i++) {
         const char *object = object_of(address[i]);
         if (wanted[0] != '\0' && !same_object(object, wanted))
-            snprintf(p->trouble, sizeof p->trouble, "%s is served by %.2000s, expected %.2000s", calls[i], object, wanted);
+            snprintf(p->trouble, sizeof p->trouble, "%s is served by %.2000s, expected %.2000s", calls[i], object,
+                     wanted);
         else if (!same_object(object, p->path))
             snprintf(p->trouble, sizeof p->trouble, "%s is served by %.2000s, but malloc by %.2000s", calls[i], object,
                      p->path);
@@ -198,13 +199,14 @@ static void linked_check(struct provenance *p, const char *expect, const char *c
     const bool libc = strcmp(expect, "libc") == 0;
     for (unsigned i = 0; i < CALLS && p->trouble[0] == '\0'; i++) {
         if (address[i] == NULL)
-            snprintf(p->trouble, sizeof p->trouble, "this static program has no name %s: it was stripped, and proves nothing",
-                     calls[i]);
+            snprintf(p->trouble, sizeof p->trouble,
+                     "this static program has no name %s: it was stripped, and proves nothing", calls[i]);
         else if (libc && linked_holds(address[i]))
-            snprintf(p->trouble, sizeof p->trouble, "%s is of an allocator that was linked in, expected the C library's",
-                     calls[i]);
+            snprintf(p->trouble, sizeof p->trouble,
+                     "%s is of an allocator that was linked in, expected the C library's", calls[i]);
         else if (!libc && expect[0] != '\0' && !linked_holds(address[i]))
-            snprintf(p->trouble, sizeof p->trouble, "%s is the C library's, expected that of an allocator linked in", calls[i]);
+            snprintf(p->trouble, sizeof p->trouble, "%s is the C library's, expected that of an allocator linked in",
+                     calls[i]);
         else if (!same_server(address[i], address[0]))
             snprintf(p->trouble, sizeof p->trouble, "%s is not of the allocator that malloc is of", calls[i]);
     }

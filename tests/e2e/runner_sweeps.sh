@@ -19,7 +19,8 @@ smoke() {
 
 cd "$dir" || exit 1
 skip_without "the sweeps of the suite" jq "$ak"
-installed=$("$ak" list allocators --json | jq -r 'map(select(.found and .frees) | .name) | join(",")')
+installed=$("$ak" list allocators --json | jq -r 'map(select(.found and .frees and (.linked | not)) | .name) | join(",")')
+linked=$("$ak" list allocators --json | jq -r 'map(select(.found and .linked) | .name) | join(",")')
 sweeps=$("$ak" list sweeps --json | jq -r '.[].name')
 check "the six sweeps of the paper are there" sh -c '
   for s in paper contention fastpath falseshare remote latency; do case " $1 " in *" $s "*) ;; *) exit 1 ;; esac; done' \
@@ -31,6 +32,12 @@ for sweep in $sweeps; do
   if grep -q '^counters *= *sim' "$root/experiments/$sweep.sweep"; then
     quick=2 paper=2 trouble=$no_sim whom=glibc,tlfl
   fi
+  case $sweep in
+    *-musl)
+      whom=$linked
+      [ -n "$linked" ] || trouble="no static programs of musl: make musl builds them"
+      ;;
+  esac
   if [ -n "$trouble" ]; then
     skip "$sweep" "$trouble"
     continue
