@@ -29,8 +29,8 @@ struct allocator {
     uint64_t colour;
     bool required;
     bool frees;
-    bool compare; /* `ak compare` takes it without being asked */
-    const char *linked; /* a name below paths->linked, or a path, of its programs; "": it is preloaded */
+    bool compare;         /* `ak compare` takes it without being asked */
+    const char *linked;   /* a name below paths->linked, or a path, of its programs; "": it is preloaded */
     struct words kernels; /* it runs in these only; empty: in all */
     unsigned kernels_line;
     struct words env;   /* NAME=VALUE; allocator_resolve puts the folder in place of $ORIGIN */
@@ -41,14 +41,14 @@ struct allocator {
     bool named;      /* by the user, on the command line or by AK_LIBRARY_... */
     /* from allocator_resolve */
     bool found;
-    bool present;          /* not found, but a file is there: it cannot be loaded */
-    const char *reason;    /* why not, in words */
-    const char *preload;   /* LD_PRELOAD for a kernel; "" for libc */
-    const char *directory; /* where a kernel must start for `preload` to be found; NULL: anywhere */
-    const char *expect;    /* --expect: real path, or "libc" */
-    const char *real;      /* real path of the object that must serve */
-    const char *build_id;  /* as the file has it */
-    const char *stamp;     /* file_stamp: tells builds without a build-id apart */
+    bool present;                   /* not found, but a file is there: it cannot be loaded */
+    const char *reason;             /* why not, in words */
+    const char *preload;            /* LD_PRELOAD for a kernel; "" for libc */
+    const char *directory;          /* where a kernel must start for `preload` to be found; NULL: anywhere */
+    const char *expect;             /* --expect: real path, or "libc" */
+    const char *real;               /* real path of the object that must serve */
+    const char *build_id;           /* as the file has it */
+    const char *stamp;              /* file_stamp: tells builds without a build-id apart */
     struct linked_program *program; /* of a linked one: `real` is their folder, build_id and stamp are "" */
     size_t programs;
     /* from allocator_probe: what the library says of itself in a process */
