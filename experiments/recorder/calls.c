@@ -76,8 +76,8 @@ const void *calls_served(void)
     return (const void *)(uintptr_t)next.malloc;
 }
 
-/* True once the next object serves. */
-static inline bool ready(void)
+/* True once the next object serves; asked where nothing is recorded yet. */
+static bool ready(void)
 {
     if (__builtin_expect(next.usable == NULL, 0))
         calls_find();
@@ -166,11 +166,9 @@ static inline bool fits(size_t size)
 
 EXPORTED void *malloc(size_t size)
 {
-    if (!ready())
-        return bootstrap_take(size);
     struct journal *j = fits(size) ? journal_enter() : NULL;
     if (__builtin_expect(j == NULL, 0))
-        return next.malloc(size);
+        return ready() ? next.malloc(size) : bootstrap_take(size);
     void *block = made(j, next.malloc(size + LABEL_BYTES), EVENT_MALLOC, size, 0);
     journal_leave(j);
     return block;
@@ -178,11 +176,12 @@ EXPORTED void *malloc(size_t size)
 
 EXPORTED void free(void *block)
 {
-    if (block == NULL || is_bootstrap(block) || !ready())
+    if (block == NULL || is_bootstrap(block))
         return;
     struct journal *j = journal_enter();
     if (__builtin_expect(j == NULL, 0)) {
-        next.free(block);
+        if (ready())
+            next.free(block);
         return;
     }
     struct event e = { .kind = EVENT_FREE };

@@ -15,10 +15,12 @@
 #define THREADS_MAX 65535u
 #define FILES_MAX   10000 /* images that one process id may execute */
 #define ERA_BITS    8
+#define PAGE_BYTES  4096
 
 bool journal_recording;
 uint32_t journal_era;
-volatile unsigned char *journal_alive;
+static volatile uint32_t never;
+volatile uint32_t *journal_alive = &never;
 __thread struct journal journal_self __attribute__((tls_model("initial-exec")));
 
 static struct spool_control *control;
@@ -160,15 +162,16 @@ static void *pages(size_t bytes)
 
 static bool parts_make(void)
 {
-    journal_alive = pages(4096);
+    volatile uint32_t *alive = pages(PAGE_BYTES);
     name_of = pages(THREADS_MAX * sizeof *name_of);
-    if (journal_alive == NULL || name_of == NULL)
+    if (alive == NULL || name_of == NULL)
         return false;
-    if (madvise((void *)(uintptr_t)journal_alive, 4096, MADV_WIPEONFORK) != 0) {
+    if (madvise((void *)(uintptr_t)alive, PAGE_BYTES, MADV_WIPEONFORK) != 0) {
         fail("MADV_WIPEONFORK (Linux 4.14)", errno);
         return false;
     }
-    *journal_alive = 1;
+    journal_alive = alive;
+    *journal_alive = journal_era = 1;
     return pthread_key_create(&at_exit_of_thread, thread_ends) == 0;
 }
 
@@ -186,7 +189,6 @@ void journal_begin(int argc, char **argv, char **environment)
     bool own = first != ours;
     if (!control_open() || !spool_begin(object_of(own ? first : calls_served()), own) || own || !parts_make())
         return;
-    journal_era = 1;
     journal_recording = true;
 }
 
@@ -207,7 +209,7 @@ static void renew(void)
     }
     journal_era = (journal_era & ((1u << ERA_BITS) - 1)) + 1;
     memset(name_of, 0, THREADS_MAX * sizeof *name_of);
-    *journal_alive = 1;
+    *journal_alive = journal_era;
     spool_begin(served, false);
 }
 
@@ -222,7 +224,7 @@ static uint32_t number_take(void)
 
 /* A number in this process, for a thread that has none: the first one, one that a fork left alone, or one that nobody saw
  * start. The slot of a parent is the parent's. */
-void journal_register(struct journal *j)
+static void thread_register(struct journal *j)
 {
     if (!*journal_alive)
         renew();
@@ -262,10 +264,20 @@ bool journal_slot(struct journal *j)
     return true;
 }
 
-void journal_unseen(void)
+/* What journal_enter finds unusual: nothing is recorded here; a handler's call in the middle of another one; a thread's first
+ * call in this process. False where the call is not to be recorded. */
+bool journal_admit(struct journal *j)
 {
-    if (head != NULL)
-        atomic_fetch_add(&head->unseen, 1);
+    if (!journal_recording)
+        return false;
+    if (j->busy) {
+        if (head != NULL)
+            atomic_fetch_add(&head->unseen, 1);
+        return false;
+    }
+    j->busy = true;
+    thread_register(j);
+    return true;
 }
 
 /* A thread without events leaves no trace: what it starts was started by its own parent, then. */

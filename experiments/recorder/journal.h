@@ -27,10 +27,12 @@ struct journal {
     volatile bool busy;
 };
 
+#pragma GCC visibility push(hidden)
+
 /* `recording` is set once, before the program's own code runs, and stays: blocks have a label from then on. */
 extern bool journal_recording;
 extern uint32_t journal_era;          /* of this process: counts forks, from 1 */
-extern volatile unsigned char *journal_alive; /* 1; 0 in a forked child */
+extern volatile uint32_t *journal_alive; /* the era; 0 in a forked child, and before the recording begins */
 extern __thread struct journal journal_self __attribute__((tls_model("initial-exec")));
 
 /* From the environment, when the program starts. */
@@ -38,9 +40,8 @@ void journal_begin(int argc, char **argv, char **environment);
 /* How the process ends, where it says so itself. */
 void journal_end(uint32_t how);
 /* The slow parts of what is below. */
-void journal_register(struct journal *);
+bool journal_admit(struct journal *);
 bool journal_slot(struct journal *);
-void journal_unseen(void);
 /* A thread that is about to be started: its number, and which thread starts it, after how many events. */
 struct birth { uint32_t thread, by; uint64_t at; };
 /* On the thread that starts it; false where nothing is recorded. */
@@ -54,16 +55,10 @@ uint32_t journal_take_name(uintptr_t name);
 static inline struct journal *journal_enter(void)
 {
     struct journal *j = &journal_self;
-    if (__builtin_expect(!journal_recording, 0))
+    if (__builtin_expect(*journal_alive != j->era || j->era == 0 || j->busy, 0) && !journal_admit(j))
         return NULL;
-    if (__builtin_expect(j->busy, 0)) {
-        journal_unseen();
-        return NULL;
-    }
     j->busy = true;
     __asm__ volatile("" ::: "memory");
-    if (__builtin_expect(!*journal_alive || j->era != journal_era, 0))
-        journal_register(j);
     return j;
 }
 
@@ -86,5 +81,7 @@ static inline __attribute__((always_inline)) void journal_add(struct journal *j,
     j->events++;
     atomic_store_explicit(&j->slot->used, (uint32_t)(j->at - (unsigned char *)(j->slot + 1)), memory_order_release);
 }
+
+#pragma GCC visibility pop
 
 #endif

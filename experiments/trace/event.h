@@ -55,8 +55,15 @@ static inline bool event_is_call(enum event_kind kind)
     return kind != EVENT_INHERIT && kind != EVENT_JOIN;
 }
 
+/* One or two bytes, as most take, without a branch that chance decides: the second one is written in any case. */
 static inline unsigned char *number_put(unsigned char *at, uint64_t value)
 {
+    if (__builtin_expect(value < 1u << 14, 1)) {
+        unsigned more = value > 0x7f;
+        at[0] = (unsigned char)(value | more << 7);
+        at[1] = (unsigned char)(value >> 7);
+        return at + 1 + more;
+    }
     for (; value >= 0x80; value >>= 7)
         *at++ = (unsigned char)(value | 0x80);
     *at++ = (unsigned char)value;
