@@ -47,7 +47,8 @@ static size_t bootstrap_used;
 
 static void *bootstrap_take(size_t size)
 {
-    size_t at = __atomic_fetch_add(&bootstrap_used, (size + ALIGN_DEFAULT - 1) / ALIGN_DEFAULT * ALIGN_DEFAULT, __ATOMIC_RELAXED);
+    size_t whole = (size + ALIGN_DEFAULT - 1) / ALIGN_DEFAULT * ALIGN_DEFAULT;
+    size_t at = __atomic_fetch_add(&bootstrap_used, whole, __ATOMIC_RELAXED);
     return at + size <= sizeof bootstrap ? bootstrap + at : NULL;
 }
 
@@ -126,7 +127,8 @@ static inline uint64_t name_make(const struct journal *j)
 /* ---- events ---- */
 
 /* After a block came. */
-static inline __attribute__((always_inline)) void *made(struct journal *j, void *block, enum event_kind kind, size_t size, unsigned align_log2)
+static inline __attribute__((always_inline)) void *made(struct journal *j, void *block, enum event_kind kind,
+                                                        size_t size, unsigned align_log2)
 {
     if (__builtin_expect(block == NULL, 0))
         return NULL;

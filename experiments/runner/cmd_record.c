@@ -77,7 +77,8 @@ static void folder_remove(struct arena *a, const char *folder)
 }
 
 /* The library, by a link in the folder where its own path would be parted in LD_PRELOAD; NULL with a fault. */
-static const char *library_find(struct arena *a, const struct paths *paths, const char *folder, struct fault *f)
+static const char *library_find(struct arena *a, const struct paths *paths, const char *folder,
+                                struct fault *f)
 {
     const char *library = arena_printf(a, "%s/" LIBRARY, paths->libraries);
     const char *link = arena_printf(a, "%s/" LIBRARY, folder);
@@ -86,10 +87,11 @@ static const char *library_find(struct arena *a, const struct paths *paths, cons
     else if (!strpbrk(library, " \t\n:"))
         return library;
     else if (strpbrk(link, " \t\n:"))
-        fault_set(f, AK_ENVIRONMENT,
-                  "blanks or colons in the paths of both %s and the trace, which LD_PRELOAD cannot carry: give "
-                  "-o a path without",
-                  library);
+        fault_set(
+            f, AK_ENVIRONMENT,
+            "blanks or colons in the paths of both %s and the trace, which LD_PRELOAD cannot carry: give "
+            "-o a path without",
+            library);
     else if (symlink(library, link) != 0)
         fault_set(f, AK_ENVIRONMENT, "%s: %s", link, strerror(errno));
     return f->code == AK_DONE ? link : NULL;
@@ -103,8 +105,8 @@ struct run {
     struct seal_clock from, to;
 };
 
-static _Noreturn void become(const struct target *t, const struct request *r, const char *folder, const char *library,
-                             const sigset_t *mask)
+static _Noreturn void become(const struct target *t, const struct request *r, const char *folder,
+                             const char *library, const sigset_t *mask)
 {
     struct arena a = {0};
     const char *before = getenv("LD_PRELOAD");
@@ -145,8 +147,8 @@ static void wait_for_all(struct run *run, const sigset_t *watched)
     }
 }
 
-static bool run_command(const struct target *t, const struct request *r, const char *folder, const char *library,
-                        struct run *run, struct fault *f)
+static bool run_command(const struct target *t, const struct request *r, const char *folder,
+                        const char *library, struct run *run, struct fault *f)
 {
     sigset_t watched, before;
     sigemptyset(&watched);
@@ -193,7 +195,8 @@ static struct recorded *busiest(struct arena *a, const struct request *r, const 
 }
 
 /* How it ended. Only the command's own status is known here, and that is the last image's of its process. */
-static const char *end_of(struct arena *a, const struct run *run, const struct recording *rec, const struct recorded *p)
+static const char *end_of(struct arena *a, const struct run *run, const struct recording *rec,
+                          const struct recorded *p)
 {
     bool last = p->facts.pid == (uint64_t)run->pid;
     for (const struct recorded *q = p + 1; q < rec->process + rec->count; q++)
@@ -201,7 +204,8 @@ static const char *end_of(struct arena *a, const struct run *run, const struct r
     if (last && WIFSIGNALED(run->status))
         return arena_printf(a, "signal %d (%s)", WTERMSIG(run->status), strsignal(WTERMSIG(run->status)));
     if (last)
-        return arena_printf(a, "exit status %d%s", WEXITSTATUS(run->status), p->ended == SPOOL__EXIT ? " by _exit" : "");
+        return arena_printf(a, "exit status %d%s", WEXITSTATUS(run->status),
+                            p->ended == SPOOL__EXIT ? " by _exit" : "");
     return p->ended == SPOOL_EXIT ? "by exit" : p->ended == SPOOL__EXIT ? "by _exit" : "by exec or a signal";
 }
 
@@ -215,14 +219,17 @@ static bool keep(struct arena *a, const struct run *run, const struct recording 
     return true;
 }
 
-static bool keep_wanted(struct arena *a, const struct request *r, const struct run *run, const struct recording *rec,
-                        struct fault *f)
+static bool keep_wanted(struct arena *a, const struct request *r, const struct run *run,
+                        const struct recording *rec, struct fault *f)
 {
     struct recorded *most = busiest(a, r, run, rec);
     uint64_t others = 0, calls = 0;
     if (!most)
-        return fault_set(f, AK_USAGE, "--children %s: no recorded process of that name made a call; there are %zu processes, "
-                         "which --children each keeps", r->children, rec->count);
+        return fault_set(
+            f, AK_USAGE,
+            "--children %s: no recorded process of that name made a call; there are %zu processes, "
+            "which --children each keeps",
+            r->children, rec->count);
     if (strcmp(r->children, "each") == 0) {
         for (size_t i = 0, n = 0; i < rec->count; i++)
             if (wanted(a, r, run, &rec->process[i]) &&
@@ -238,8 +245,9 @@ static bool keep_wanted(struct arena *a, const struct request *r, const struct r
     if (!keep(a, run, rec, most, r->file, f))
         return false;
     if (others)
-        fprintf(stderr, "%" PRIu64 " other %s of the command made %" PRIu64 " calls: --children each keeps theirs\n", others,
-                others == 1 ? "process" : "processes", calls);
+        fprintf(stderr,
+                "%" PRIu64 " other %s of the command made %" PRIu64 " calls: --children each keeps theirs\n",
+                others, others == 1 ? "process" : "processes", calls);
     return true;
 }
 
@@ -250,23 +258,26 @@ static bool check_recording(const struct run *run, const struct recording *rec, 
     const struct recorded *last = NULL; /* image of the command's own process */
     for (size_t i = 0; i < rec->count; i++) {
         if (rec->process[i].own)
-            return fault_set(f, AK_ENVIRONMENT,
-                             "%s is not recorded: it brings its own malloc (%s), which comes before every library's",
-                             rec->process[i].facts.command, rec->process[i].facts.served);
+            return fault_set(
+                f, AK_ENVIRONMENT,
+                "%s is not recorded: it brings its own malloc (%s), which comes before every library's",
+                rec->process[i].facts.command, rec->process[i].facts.served);
         if (rec->process[i].facts.pid == (uint64_t)run->pid)
             last = &rec->process[i];
     }
     if (rec->error)
-        return fault_set(f, AK_ENVIRONMENT, "the recording failed in process %d: %s: %s; no trace is kept", rec->failed_pid,
-                         rec->what, strerror(rec->error));
+        return fault_set(f, AK_ENVIRONMENT, "the recording failed in process %d: %s: %s; no trace is kept",
+                         rec->failed_pid, rec->what, strerror(rec->error));
     if (WIFEXITED(run->status) && WEXITSTATUS(run->status) == EXIT_NO_EXEC && !last)
         return fault_set(f, AK_USAGE, "the command could not be started");
     if (!last || (last->ended == 0 && WIFEXITED(run->status)))
-        return fault_set(f, AK_ENVIRONMENT,
-                         "%s%s: the recorder was not loaded into it; it is static or privileged, or %s clears the "
-                         "environment; no trace is kept",
-                         last ? last->facts.command : "the command", last ? " became a program that is not recorded" : " is not recorded",
-                         last ? "what started it" : "it");
+        return fault_set(
+            f, AK_ENVIRONMENT,
+            "%s%s: the recorder was not loaded into it; it is static or privileged, or %s clears the "
+            "environment; no trace is kept",
+            last ? last->facts.command : "the command",
+            last ? " became a program that is not recorded" : " is not recorded",
+            last ? "what started it" : "it");
     return true;
 }
 
@@ -276,8 +287,10 @@ static bool tell_failures(const struct run *run, const struct recording *rec, st
     for (size_t i = 0; i < rec->count; i++)
         if (rec->process[i].facts.unseen)
             return fault_set(f, AK_FAILED,
-                             "process %" PRIu64 ": %" PRIu64 " calls came from a signal handler in the middle of "
-                             "another call, and are not in the trace", rec->process[i].facts.pid, rec->process[i].facts.unseen);
+                             "process %" PRIu64 ": %" PRIu64
+                             " calls came from a signal handler in the middle of "
+                             "another call, and are not in the trace",
+                             rec->process[i].facts.pid, rec->process[i].facts.unseen);
     if (WIFSIGNALED(run->status))
         return fault_set(f, AK_FAILED, "the command was ended by signal %d (%s)", WTERMSIG(run->status),
                          strsignal(WTERMSIG(run->status)));
@@ -296,8 +309,9 @@ static bool record(struct arena *a, const struct paths *paths, const struct requ
         return fault_set(f, AK_ENVIRONMENT, "%s", target.refusal);
     const char *folder = folder_make(a, r->file, f);
     const char *library = folder && f->code == AK_DONE ? library_find(a, paths, folder, f) : NULL;
-    bool good = library && run_command(&target, r, folder, library, &run, f) && recording_read(a, folder, &rec, f) &&
-                check_recording(&run, &rec, f) && keep_wanted(a, r, &run, &rec, f) && tell_failures(&run, &rec, f);
+    bool good = library && run_command(&target, r, folder, library, &run, f) &&
+                recording_read(a, folder, &rec, f) && check_recording(&run, &rec, f) &&
+                keep_wanted(a, r, &run, &rec, f) && tell_failures(&run, &rec, f);
     if (folder)
         folder_remove(a, folder);
     return good;
@@ -311,17 +325,21 @@ static int cmd_record(int argc, char **argv)
     struct request request;
     bool good = read_options(&arena, argc, argv, &request, &fault) && paths_find(&arena, &paths, &fault);
     if (good)
-        good = request.show ? trace_show(&arena, request.show, &fault) : record(&arena, &paths, &request, &fault);
+        good = request.show ? trace_show(&arena, request.show, &fault)
+                            : record(&arena, &paths, &request, &fault);
     arena_free(&arena);
     return good ? AK_DONE : fault_print(&fault);
 }
 
-AK_COMMAND(command_record, "record", "[-o FILE] [--children WHICH] -- COMMAND... | --show FILE",
-           "the allocation events of a program, into a file that the kernel replay plays back",
-           "  -o FILE           the trace; default: the command's name with .trace, in this folder\n"
-           "  --children WHICH  of the processes that the command starts: most (default), the one with the most calls;\n"
-           "                    first, the command itself; NAME, the busiest with that program; each, all of them, into\n"
-           "                    FILE.1, FILE.2, ... in the order in which they began\n"
-           "  --show FILE       what a trace holds\n\n"
-           "The recording ends when the last process of the command has. docs/traces.md says what it costs.\n",
-           cmd_record);
+AK_COMMAND(
+    command_record, "record", "[-o FILE] [--children WHICH] -- COMMAND... | --show FILE",
+    "the allocation events of a program, into a file that the kernel replay plays back",
+    "  -o FILE           the trace; default: the command's name with .trace, in this folder\n"
+    "  --children WHICH  of the processes that the command starts: most (default), the one with the most "
+    "calls;\n"
+    "                    first, the command itself; NAME, the busiest with that program; each, all of them, "
+    "into\n"
+    "                    FILE.1, FILE.2, ... in the order in which they began\n"
+    "  --show FILE       what a trace holds\n\n"
+    "The recording ends when the last process of the command has. docs/traces.md says what it costs.\n",
+    cmd_record);

@@ -154,7 +154,8 @@ bool recording_read(struct arena *a, const char *folder, struct recording *rec, 
         if (strcmp(names.word[i], SPOOL_CONTROL) == 0)
             continue;
         rec->process = arena_grow(a, rec->process, rec->count, sizeof *rec->process);
-        if (!recorded_read(a, arena_printf(a, "%s/%s", folder, names.word[i]), &rec->process[rec->count++], f))
+        if (!recorded_read(a, arena_printf(a, "%s/%s", folder, names.word[i]), &rec->process[rec->count++],
+                           f))
             return false;
     }
     if (rec->count)
@@ -186,9 +187,11 @@ static uint64_t units_at(const struct rate *r, uint64_t tick)
 }
 
 /* One slot becomes one block; the events are the same but for their times. */
-static bool slot_write(struct trace_writer *w, const struct spool_slot *slot, const struct rate *rate, uint64_t *time)
+static bool slot_write(struct trace_writer *w, const struct spool_slot *slot, const struct rate *rate,
+                       uint64_t *time)
 {
-    static unsigned char bytes[3 * SPOOL_SLOT_BYTES]; /* a time takes more bytes at most where its unit is smaller */
+    static unsigned char
+        bytes[3 * SPOOL_SLOT_BYTES]; /* a time takes more bytes at most where its unit is smaller */
     unsigned char *at = bytes;
     struct slot_cursor c = slot_start(slot);
     struct event e;
@@ -203,8 +206,8 @@ static bool slot_write(struct trace_writer *w, const struct spool_slot *slot, co
     return trace_events(w, slot->thread, base, slot->made, events, bytes, (size_t)(at - bytes));
 }
 
-static bool trace_write(const struct spool *s, const struct recorded *r, const struct rate *rate, FILE *file, uint64_t *time,
-                        struct trace_fault *f)
+static bool trace_write(const struct spool *s, const struct recorded *r, const struct rate *rate, FILE *file,
+                        uint64_t *time, struct trace_fault *f)
 {
     struct trace_writer w;
     bool good = trace_begin(&w, file, &r->facts, r->thread, f);
@@ -244,7 +247,8 @@ bool recorded_seal(struct arena *a, struct recorded *r, const char *end, const s
     struct spool s;
     if (!spool_open(r->file, &s, f))
         return false;
-    double ticks = (double)(to->tick - from->tick) / (1 << SPOOL_TICK_SHIFT), ns = (double)(to->ns - from->ns);
+    double ticks = (double)(to->tick - from->tick) / (1 << SPOOL_TICK_SHIFT),
+           ns = (double)(to->ns - from->ns);
     struct rate rate = {ns / ticks / TRACE_UNIT_NS, (double)(r->started_tick >> SPOOL_TICK_SHIFT)};
     snprintf(r->facts.end, sizeof r->facts.end, "%s", end);
     bool good = seal(a, &s, r, &rate, path, f);

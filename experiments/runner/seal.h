@@ -19,12 +19,12 @@ struct seal_clock seal_clock_now(void);
 
 /* One process image of a recording. */
 struct recorded {
-    const char *file;              /* of the spool */
-    struct trace_facts facts;      /* command, served, threads, calls; times only after sealing */
+    const char *file;                         /* of the spool */
+    struct trace_facts facts;                 /* command, served, threads, calls; times only after sealing */
     uint64_t started_tick, last_tick, events; /* events: with marks; last_tick: of the last one, as in them */
     struct trace_thread *thread;
-    bool own;                      /* the program brings its own malloc: nothing is in it */
-    uint32_t ended;                /* as spool.h has it */
+    bool own;       /* the program brings its own malloc: nothing is in it */
+    uint32_t ended; /* as spool.h has it */
 };
 
 struct recording {

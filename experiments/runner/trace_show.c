@@ -74,7 +74,8 @@ static void print_threads(const struct trace *t)
         if (t->thread[i].events == 0)
             continue;
         told++;
-        printf("  %-5" PRIu32 " %12" PRIu64 " events, %12" PRIu64 " objects", i, t->thread[i].events, t->thread[i].objects);
+        printf("  %-5" PRIu32 " %12" PRIu64 " events, %12" PRIu64 " objects", i, t->thread[i].events,
+               t->thread[i].objects);
         if (t->thread[i].born_by != TRACE_NOBODY)
             printf(", started by %" PRIu32, t->thread[i].born_by);
         putchar('\n');
@@ -89,19 +90,21 @@ static void print_view(const struct view *v)
     struct tm utc;
     if (gmtime_r(&seconds, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    printf("command         %s\nprocess         %" PRIu64 ", ended: %s\nserved by       %s\nstarted         %s\n"
+    printf("command         %s\nprocess         %" PRIu64
+           ", ended: %s\nserved by       %s\nstarted         %s\n"
            "duration        %.6f s\n",
            facts->command, facts->pid, facts->end, facts->served, started, (double)facts->duration_ns / 1e9);
-    printf("calls           %" PRIu64 ": malloc %" PRIu64 ", calloc %" PRIu64 ", aligned %" PRIu64 ", realloc %" PRIu64
-           ", free %" PRIu64 "\n",
-           facts->calls, v->calls[EVENT_MALLOC], v->calls[EVENT_CALLOC], v->calls[EVENT_ALIGNED], v->calls[EVENT_REALLOC],
-           v->calls[EVENT_FREE]);
+    printf("calls           %" PRIu64 ": malloc %" PRIu64 ", calloc %" PRIu64 ", aligned %" PRIu64
+           ", realloc %" PRIu64 ", free %" PRIu64 "\n",
+           facts->calls, v->calls[EVENT_MALLOC], v->calls[EVENT_CALLOC], v->calls[EVENT_ALIGNED],
+           v->calls[EVENT_REALLOC], v->calls[EVENT_FREE]);
     printf("on other threads %" PRIu64 " of the objects taken\n", v->remote);
     printf("inherited       %" PRIu64 " objects that were there before\n", v->calls[EVENT_INHERIT]);
     if (facts->unseen)
-        printf("not in it       %" PRIu64 " calls of signal handlers in the middle of another call\n", facts->unseen);
-    printf("live at peak    %" PRIu64 " bytes in %" PRIu64 " blocks, at %.6f s\n", v->live_peak, v->blocks_at_peak,
-           (double)v->peak_time * TRACE_UNIT_NS / 1e9);
+        printf("not in it       %" PRIu64 " calls of signal handlers in the middle of another call\n",
+               facts->unseen);
+    printf("live at peak    %" PRIu64 " bytes in %" PRIu64 " blocks, at %.6f s\n", v->live_peak,
+           v->blocks_at_peak, (double)v->peak_time * TRACE_UNIT_NS / 1e9);
     printf("live at end     %" PRIu64 " bytes in %" PRIu64 " blocks\n", v->live, v->blocks);
     print_threads(v->trace);
     print_classes(v);

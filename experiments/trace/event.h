@@ -24,7 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum event_kind { EVENT_MALLOC, EVENT_CALLOC, EVENT_ALIGNED, EVENT_REALLOC, EVENT_FREE, EVENT_INHERIT, EVENT_JOIN, EVENT_KINDS };
+enum event_kind {
+    EVENT_MALLOC, EVENT_CALLOC, EVENT_ALIGNED, EVENT_REALLOC, EVENT_FREE, EVENT_INHERIT, EVENT_JOIN, EVENT_KINDS
+};
 
 #define EVENT_KIND_BITS 3
 #define EVENT_BYTES_MAX 48 /* no event has more */
@@ -87,7 +89,8 @@ static inline const unsigned char *number_get(const unsigned char *at, const uns
 
 /* `self` and `made`: the thread, and how many objects it has made so far. Returns where the next byte goes. Inlined, since
  * the recorder knows the kind. */
-static inline __attribute__((always_inline)) unsigned char *event_put(unsigned char *at, const struct event *e, uint32_t self, uint64_t made)
+static inline __attribute__((always_inline)) unsigned char *event_put(unsigned char *at, const struct event *e,
+                                                                      uint32_t self, uint64_t made)
 {
     at = number_put(at, e->wait << EVENT_KIND_BITS | e->kind);
     if (e->kind == EVENT_ALIGNED)

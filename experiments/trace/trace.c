@@ -212,7 +212,8 @@ static bool facts_get(struct trace *t, const struct block *b, struct trace_fault
     if ((t->thread = map(facts->threads * sizeof *t->thread)) == NULL)
         return fault_system(f, "no memory");
     for (uint32_t i = 0; i < facts->threads; i++)
-        if (!thread_get(&at, b->end, &t->thread[i]) || (t->thread[i].born_by != TRACE_NOBODY && t->thread[i].born_by >= facts->threads))
+        if (!thread_get(&at, b->end, &t->thread[i]) ||
+            (t->thread[i].born_by != TRACE_NOBODY && t->thread[i].born_by >= facts->threads))
             return fault_at(f, b->offset, "the entry of thread %" PRIu32 " cannot be read", i);
     return at == b->end || fault_at(f, b->offset, "bytes are left behind the facts");
 }
@@ -243,7 +244,8 @@ static bool block_check(const struct trace *t, const struct block *b, struct tra
         const unsigned char *next = event_get(c.at, c.end, &e, b->thread, seen->made);
         if (next == NULL || (event_takes(e.kind) && e.thread >= t->facts.threads) ||
             (e.kind == EVENT_JOIN && e.thread >= t->facts.threads) ||
-            (event_takes(e.kind) && e.number >= t->thread[e.thread].objects) || __builtin_add_overflow(seen->time, e.wait, &seen->time))
+            (event_takes(e.kind) && e.number >= t->thread[e.thread].objects) ||
+            __builtin_add_overflow(seen->time, e.wait, &seen->time))
             return fault_at(f, (uint64_t)(c.at - t->data), "no event, or one of an object or thread that is not there");
         c.at = next;
         seen->made += event_makes(e.kind);
@@ -263,7 +265,8 @@ static bool blocks_check(struct trace *t, struct trace_cursor *seen, struct trac
         if (b.kind == BLOCK_END)
             break;
         if (blocks == 0 ? !facts_get(t, &b, f) : b.kind != BLOCK_EVENTS || b.thread >= t->facts.threads)
-            return f->text[0] != '\0' ? false : fault_at(f, offset, "expected a block of events of one of %" PRIu32 " threads", t->facts.threads);
+            return f->text[0] != '\0' ? false : fault_at(f, offset, "expected a block of events of one of %" PRIu32 " threads",
+                                                        t->facts.threads);
         if (blocks == 0)
             continue;
         if (t->thread[b.thread].first_block == 0)
@@ -277,8 +280,9 @@ static bool blocks_check(struct trace *t, struct trace_cursor *seen, struct trac
         return fault_at(f, block_next(&b), "bytes follow the end");
     for (uint32_t i = 0; i < t->facts.threads; i++)
         if (seen[i].events != t->thread[i].events || seen[i].made != t->thread[i].objects)
-            return fault_at(f, offset, "thread %" PRIu32 " has %" PRIu64 " events and %" PRIu64 " objects, its entry says %" PRIu64 " and %" PRIu64,
-                            i, seen[i].events, seen[i].made, t->thread[i].events, t->thread[i].objects);
+            return fault_at(f, offset,
+                            "thread %" PRIu32 " has %" PRIu64 " events and %" PRIu64 " objects, its entry says %" PRIu64
+                            " and %" PRIu64, i, seen[i].events, seen[i].made, t->thread[i].events, t->thread[i].objects);
     return true;
 }
 
@@ -318,7 +322,8 @@ static bool cursor_block(const struct trace *t, struct trace_cursor *c, uint64_t
     uint64_t events;
     for (; offset != 0;) {
         const unsigned char *at = t->data + offset;
-        struct block b = { offset, word_get(at), word_get(at + 4), word_get(at + 8), at + HEAD_BYTES, at + HEAD_BYTES + word_get(at + 8) };
+        struct block b = { offset, word_get(at), word_get(at + 4), word_get(at + 8), at + HEAD_BYTES, NULL };
+        b.end = b.payload + b.length;
         if (b.kind == BLOCK_END)
             return false;
         if (b.kind == BLOCK_EVENTS && b.thread == c->thread) {
@@ -437,10 +442,11 @@ static bool walk_run(struct walk *w, trace_visit *visit, void *user)
     for (uint32_t i = 0; i < t->facts.threads; i++) {
         if (w->walker[i].ended)
             continue;
-        if (t->thread[i].born_by == TRACE_NOBODY || satisfied(&w->walker[t->thread[i].born_by], WAIT_DONE, t->thread[i].born_at))
+        uint32_t parent = t->thread[i].born_by;
+        if (parent == TRACE_NOBODY || satisfied(&w->walker[parent], WAIT_DONE, t->thread[i].born_at))
             settle_event(w, i);
         else
-            settle(w, i, t->thread[i].born_by, WAIT_DONE, t->thread[i].born_at);
+            settle(w, i, parent, WAIT_DONE, t->thread[i].born_at);
     }
     while (w->count > 0) {
         uint32_t thread = heap_take(w);
@@ -512,7 +518,8 @@ static bool whole_check(const struct trace *t, struct trace_fault *f)
         good = fault_system(f, "no memory");
     good = good && f->text[0] == '\0';
     if (good && w.events != events)
-        good = fault_at(f, 0, "threads wait for each other: %" PRIu64 " of %" PRIu64 " events cannot come", events - w.events, events);
+        good = fault_at(f, 0, "threads wait for each other: %" PRIu64 " of %" PRIu64 " events cannot come", events - w.events,
+                        events);
     if (good && w.calls != t->facts.calls)
         good = fault_at(f, 0, "%" PRIu64 " calls, the facts say %" PRIu64, w.calls, t->facts.calls);
     unmap(w.taken, objects / 8 + 1);
@@ -554,7 +561,8 @@ bool trace_open(struct trace *t, const char *path, struct trace_fault *f)
     if (t->size < START_BYTES || memcmp(t->data, MAGIC, MAGIC_BYTES) != 0)
         good = fault_at(f, 0, t->size < START_BYTES ? "the file ends, expected a trace" : "no trace of ak record");
     else if (word_get(t->data + MAGIC_BYTES) != TRACE_VERSION)
-        good = fault_at(f, MAGIC_BYTES, "version %" PRIu32 " of the format, expected %d", word_get(t->data + MAGIC_BYTES), TRACE_VERSION);
+        good = fault_at(f, MAGIC_BYTES, "version %" PRIu32 " of the format, expected %d", word_get(t->data + MAGIC_BYTES),
+                        TRACE_VERSION);
     else if ((seen = map(room)) == NULL)
         good = fault_system(f, "no memory");
     good = good && blocks_check(t, seen, f) && whole_check(t, f);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Recorded allocation events: a program whose events are known, counted exactly; what ends a process early; real programs,
 # played back under two allocators; what is refused. Prints TAP.
-# shellcheck disable=SC2317 # functions that check calls by name
+# shellcheck disable=SC2317,SC2016 # functions that check calls by name, and words of inner shells
 set -u
 
 # shellcheck source=fixtures/tap.sh
@@ -134,7 +134,6 @@ refused "a limit of file sizes" 3 "File too large" sh -c 'ulimit -f 200; exec "$
 check "and no trace is left" sh -c '! ls full.trace*' sh
 # full SIZE WHAT: on a file system of that size, in a mount namespace that goes away with it
 full() {
-  # shellcheck disable=SC2016 # of the inner shell
   unshare -rm sh -c 'mount -t tmpfs -o size="$1" none small || exit 77
     "$2" record -o small/full.trace -- ./traced "$3"
     code=$?

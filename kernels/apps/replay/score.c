@@ -105,7 +105,8 @@ static void inherit(struct reading *r, const struct trace_cursor *c, const struc
 
 static bool visit_steps(void *user, const struct trace_cursor *c, const struct event *e, uint64_t time)
 {
-    static const enum step_kind made_by[] = { [EVENT_MALLOC] = STEP_MALLOC, [EVENT_CALLOC] = STEP_CALLOC, [EVENT_ALIGNED] = STEP_ALIGNED };
+    static const enum step_kind made_by[] = { [EVENT_MALLOC] = STEP_MALLOC, [EVENT_CALLOC] = STEP_CALLOC,
+                                              [EVENT_ALIGNED] = STEP_ALIGNED };
     struct reading *r = user;
     struct part *p = &r->score->part[r->part_of[c->thread]];
     struct step *s;
