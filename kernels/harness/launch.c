@@ -602,6 +602,8 @@ static void totals_add(void)
     /* The account that the first to start took holds nothing of the pass, that of the last to stop all of it. */
     if (kernel.makes_threads)
         launch.used = account_difference(last->after, first->before);
+    if (kernel.subject)
+        subject_parts(&launch.used);
 }
 
 static void worker_init(struct worker *w, unsigned thread, void *shared)

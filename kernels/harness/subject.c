@@ -203,7 +203,6 @@ static void switches_add(struct thread_account *a, pid_t pid)
         closedir(tasks);
 }
 
-/* The clock is exact, the two parts are told in ticks: they divide it. */
 static bool account_add(struct thread_account *a, pid_t pid)
 {
     unsigned long minor, major, user, system;
@@ -219,15 +218,22 @@ static bool account_add(struct thread_account *a, pid_t pid)
     if (end == NULL || sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu %*u %lu %lu", &minor, &major, &user,
                               &system) != 4)
         return false;
-    int64_t all = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
-    int64_t in_user = user + system > 0 ? (int64_t)((double)all * (double)user / (double)(user + system)) : all;
-    a->cpu_ns += all;
-    a->user_ns += in_user;
-    a->sys_ns += all - in_user;
+    int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+    a->cpu_ns += (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+    a->user_ns += (int64_t)user * tick_ns;
+    a->sys_ns += (int64_t)system * tick_ns;
     a->minor_faults += (int64_t)minor;
     a->major_faults += (int64_t)major;
     switches_add(a, pid);
     return true;
+}
+
+/* Less than a tick is counted as the program's own. */
+void subject_parts(struct thread_account *used)
+{
+    double user = (double)used->user_ns, system = (double)used->sys_ns;
+    used->user_ns = user + system > 0 ? (int64_t)((double)used->cpu_ns * user / (user + system)) : used->cpu_ns;
+    used->sys_ns = used->cpu_ns - used->user_ns;
 }
 
 struct thread_account subject_account(bool *known)

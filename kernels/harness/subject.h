@@ -20,7 +20,9 @@ const struct provenance *subject_provenance(void);
 
 /* The processes under test; none before ak_subject. */
 const pid_t *subject_pids(unsigned *count);
-/* Their accounts, added up. `known` is false where one is gone. Its switches are of the threads that it has now. */
+/* Their accounts, added up. `known` is false where one is gone. Its switches are of the threads that it has now. The clock is
+ * exact; user and system time are in the OS's ticks, until subject_parts has divided what is between two accounts. */
 struct thread_account subject_account(bool *known);
+void subject_parts(struct thread_account *used);
 
 #endif

@@ -100,7 +100,10 @@ static void its_processes_add_up(void **state)
     for (unsigned tries = 0; tries < 10000 && b.cpu_ns <= a.cpu_ns; tries++, usleep(1000))
         b = subject_account(&known);
     assert_true(b.cpu_ns > a.cpu_ns); /* the child works, the server waits */
-    assert_int_equal(b.user_ns + b.sys_ns, b.cpu_ns);
+    struct thread_account used = account_difference(b, a);
+    subject_parts(&used);
+    assert_int_equal(used.user_ns + used.sys_ns, used.cpu_ns);
+    assert_true(used.user_ns >= 0 && used.sys_ns >= 0);
 
     kill(child, SIGKILL);
     service_stop(&server, SIGKILL, 1000);
