@@ -9,5 +9,5 @@ run_script("Rscript analysis/fit.R RESULTS OUT", 2, function(args) {
   fit <- fit_model(results)
   write_fit(fit, args[2])
   writeLines(c(held_out_lines(fit$predicted), empty_lines(fit)))
-}, outputs = c("fit.csv", "model.csv", "heldout.csv", "steps.csv", "prices.csv", "terms.csv", "contention.csv", "predicted.csv",
-               "planted.csv"))
+}, outputs = c("fit.csv", "model.csv", "heldout.csv", "steps.csv", "prices.csv", "handover.csv", "terms.csv", "contention.csv",
+               "predicted.csv", "planted.csv"))

@@ -78,13 +78,14 @@ launch_combined <- function(groups, combine) {
 #' @param rows ok rows
 #' @param by grouping columns
 #' @param column measured column
+#' @param together how many of them are to hold at once
 #' @return data.frame of by, value, low, high, launches, method; groups in first-seen order
-group_intervals <- function(rows, by, column) {
+group_intervals <- function(rows, by, column, together = 1) {
   if (nrow(rows) == 0) return(NULL)
   key <- cell_key(rows, by)
   parts <- lapply(unique(key), function(one) {
     group <- rows[key == one, , drop = FALSE]
-    cbind(group[1, by, drop = FALSE], launch_interval(group, group[[column]]))
+    cbind(group[1, by, drop = FALSE], launch_interval(group, group[[column]], together))
   })
   out <- do.call(rbind, parts)
   rownames(out) <- NULL

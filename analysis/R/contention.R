@@ -17,6 +17,8 @@
 # probabilities of the birth and death chain, which for a closed queue with one station are exact (Lazowska et al.,
 # "Quantitative system performance", 1984, section 8.2). All assume exponential times; a lock held for a fixed time waits less.
 #
+# One more has nothing of a hand-over to fit (handover.R): it is taken as lock_hold measured it.
+#
 # Fits minimise squared differences of log time, so that every thread count weighs alike; medians over launches, bounds of zero.
 
 # The least that a parameter can be. Times of threads stay over 0: with exactly 0 outside the lock the chain has a single state
@@ -139,14 +141,23 @@ contention_medians <- function(rows) {
 #' @param model name in CONTENTION_MODELS
 #' @param start parameters to begin at, near the fit: then it is not asked again whether the data can tell them apart; NULL: a
 #'   guess of the model's own
-#' @return list(model, parameters (named), fitted (ns at medians$n), rms (of log time), reason: "" or why the parameters
-#'   are NA or cannot be told apart)
-fit_contention <- function(medians, model, start = NULL) {
-  shape <- CONTENTION_MODELS[[model]]
+#' @param models where the name is looked for; of one with several forms the one is taken that fits best
+#' @return list(model, parameters (named), fitted (ns at medians$n), rms (of log time), time (of the shape), form (its label
+#'   where there are several), reason: "" or why the parameters are NA or cannot be told apart)
+fit_contention <- function(medians, model, start = NULL, models = CONTENTION_MODELS) {
+  shape <- models[[model]]
+  if (is.null(shape$forms)) return(fit_shape(medians, model, shape, start))
+  fits <- lapply(shape$forms, function(form) c(fit_shape(medians, model, form, start), list(form = form$label)))
+  rms <- vapply(fits, `[[`, 0, "rms")
+  fits[[if (all(is.na(rms))) 1 else which.min(rms)]]
+}
+
+#' Fit one shape.
+fit_shape <- function(medians, model, shape, start) {
   names <- names(shape$units)
   failed <- function(reason) {
     list(model = model, parameters = stats::setNames(rep(NA_real_, length(names)), names), fitted = NA * medians$n,
-         rms = NA_real_, reason = reason)
+         rms = NA_real_, time = shape$time, reason = reason)
   }
   if (length(medians$n) < length(names)) {
     return(failed(sprintf("not identifiable here: %s for %s", plural(length(medians$n), "thread count"),
@@ -165,7 +176,7 @@ fit_contention <- function(medians, model, start = NULL) {
   }
   parameters <- stats::setNames(as.numeric(out$par), names)
   list(model = model, parameters = parameters, fitted = shape$time(parameters, medians$n), rms = sqrt(mean(out$fvec^2)),
-       reason = if (is.null(start)) inseparable(out$hessian, parameters, low) else "")
+       time = shape$time, reason = if (is.null(start)) inseparable(out$hessian, parameters, low) else "")
 }
 
 FIT_CONTROL <- function() minpack.lm::nls.lm.control(maxiter = 100, ftol = 1e-9, ptol = 1e-9)
@@ -190,7 +201,7 @@ inseparable <- function(hessian, parameters, low) {
 #' Time that a fit predicts.
 #' @param fit of fit_contention
 #' @param n thread counts
-predict_contention <- function(fit, n) unname(CONTENTION_MODELS[[fit$model]]$time(fit$parameters, n))
+predict_contention <- function(fit, n) unname(fit$time(fit$parameters, n))
 
 #' Intervals of a model's parameters and of its predictions, over launches drawn within thread counts.
 #' @param rows launches with the columns of CONTENTION_COLUMNS
@@ -219,12 +230,13 @@ contention_intervals <- function(rows, model, predict = numeric(), ...) {
 #' Choose a model by how well it predicts thread counts that it was not fitted to: each is left out in turn, and the simplest is
 #' taken of those whose error the noise of the medians cannot tell from the least one.
 #' @param rows launches with the columns of CONTENTION_COLUMNS
-#' @param models names in CONTENTION_MODELS, the simplest first
+#' @param models as CONTENTION_MODELS, the simplest first
 #' @return data.frame model, label, parameters (how many), rms and worst (of log time out of sample, about the relative error),
-#'   worst_n (where), last (relative error at the most threads, predicted from fewer), rms_in (of the fit to all), chosen, reason
-choose_contention <- function(rows, models = names(CONTENTION_MODELS)) {
+#'   worst_n (where), last (relative error at the most threads, predicted from fewer), rms_in (of the fit to all), form, chosen,
+#'   reason
+choose_contention <- function(rows, models = CONTENTION_MODELS) {
   medians <- contention_medians(rows)
-  out <- do.call(rbind, lapply(models, judge_contention, medians = medians))
+  out <- do.call(rbind, lapply(names(models), judge_contention, medians = medians, models = models))
   good <- is.finite(out$rms)
   close <- good & out$rms^2 <= suppressWarnings(min(out$rms[good]))^2 + mean(median_noise(rows)^2)
   out$chosen <- seq_along(close) %in% which(close)[1]
@@ -232,26 +244,27 @@ choose_contention <- function(rows, models = names(CONTENTION_MODELS)) {
 }
 
 #' One line of choose_contention.
-judge_contention <- function(model, medians) {
-  parameters <- length(CONTENTION_MODELS[[model]]$units)
-  line <- data.frame(model = model, label = CONTENTION_MODELS[[model]]$label, parameters = parameters, rms = NA_real_,
-                     worst = NA_real_, worst_n = NA_real_, last = NA_real_, rms_in = NA_real_, reason = "")
+judge_contention <- function(model, medians, models) {
+  parameters <- length(models[[model]]$units) + (length(models[[model]]$forms) > 1) # which form is one to choose
+  line <- data.frame(model = model, label = models[[model]]$label, parameters = parameters, rms = NA_real_, worst = NA_real_,
+                     worst_n = NA_real_, last = NA_real_, rms_in = NA_real_, form = "", reason = "")
   if (length(medians$n) < parameters + 1) {
     line$reason <- sprintf("not judged: %s, and leaving one out takes %d", plural(length(medians$n), "thread count"),
                            parameters + 1)
     return(line)
   }
-  whole <- fit_contention(medians, model)
+  whole <- fit_contention(medians, model, models = models)
   left <- vapply(seq_along(medians$n), function(i) {
-    fit <- fit_contention(lapply(medians, `[`, -i), model)
+    fit <- fit_contention(lapply(medians, `[`, -i), model, models = models)
     log(predict_contention(fit, medians$n[i]) / medians$time[i])
   }, 0)
   if (!all(is.finite(left))) {
     line$reason <- if (nzchar(whole$reason)) whole$reason else "no fit without one of the thread counts"
     return(line)
   }
-  line[c("rms", "worst", "worst_n", "last", "rms_in")] <-
-    list(sqrt(mean(left^2)), max(abs(left)), medians$n[which.max(abs(left))], expm1(left[length(left)]), whole$rms)
+  line[c("rms", "worst", "worst_n", "last", "rms_in", "form")] <-
+    list(sqrt(mean(left^2)), max(abs(left)), medians$n[which.max(abs(left))], expm1(left[length(left)]), whole$rms,
+         if (is.null(whole$form)) "" else whole$form)
   line
 }
 

@@ -120,15 +120,14 @@ figure_throughput <- function(results, registry) {
   slice <- pick_slice(all)
   rows <- ok_rows(slice)
   allocators <- display_order(registry, unique(rows$allocator))
-  by <- group_intervals(rows, c("allocator", "threads"), "ops_per_s")
-  by[c("value", "low", "high")] <- by[c("value", "low", "high")] * 1e-6
+  by <- together_intervals(rows, c("allocator", "threads"), "ops_per_s", 1e-6)
   cpus <- min(rows$cpus)
   x <- sort(unique(by$threads))
-  y_high <- max(c(by$value, by$high), na.rm = TRUE) * 1.06
+  y_high <- max(c(by$value, by$high, by$all_high), na.rm = TRUE) * 1.06
   blocks <- lapply(allocators, function(a) {
     own <- by[by$allocator == a, ]
     own <- own[order(own$threads), ]
-    dat_block(own$threads * dodge(a, allocators), own$value, own$low, own$high)
+    dat_block(own$threads * dodge(a, allocators), own$value, own$low, own$high, own$all_low, own$all_high)
   })
   last <- vapply(allocators, function(a) with(by[by$allocator == a, ], value[which.max(threads)]), 0)
   x_low <- min(x) / 1.15
@@ -158,7 +157,7 @@ throughput_caption <- function(slice, by, shaded) {
   failed <- slice[slice$status != "ok", , drop = FALSE]
   c(sample_text(slice),
     if (shaded) sprintf("Shaded: with more threads than the %s they take turns.", plural(max(slice$cpus), "CPU")),
-    sprintf("Medians%s over %s a point.", with_intervals(by), launches_phrase(by$launches)),
+    sprintf("Medians%s over %s a point.", with_intervals(by), launches_phrase(by$launches)), bounds_sentence(by),
     if (nrow(failed) > 0) sprintf("Left out: %s (%s).", plural(nrow(failed), "launch that failed", "launches that failed"),
                                   tex_escape(status_counts(failed))))
 }
@@ -417,9 +416,10 @@ size_tics <- function(sizes) {
 FALSE_KERNELS <- c("false_active", "false_passive")
 
 #' Paired shared/private ratios of time an operation, at the largest thread count with a CPU for every thread.
+#' @param together how many of them are to hold at once
 #' @return data.frame kernel, object, allocator, threads, oversubscribed, source, value, low, high, launches; NULL
 #'   without rows
-false_sharing_ratios <- function(runs) {
+false_sharing_ratios <- function(runs, together = 1) {
   do.call(rbind, lapply(FALSE_KERNELS, function(kernel) {
     all <- rows_of(runs, kernel, "falseshare")
     rows <- ok_rows(all)
@@ -435,7 +435,8 @@ false_sharing_ratios <- function(runs) {
       shared <- own[own$variant %in% "shared", , drop = FALSE]
       private <- own[own$variant %in% "private", , drop = FALSE]
       pairs <- pair_rows(shared, private, setdiff(CELL_COLUMNS, "variant"))
-      ratio <- launch_ratio(shared[pairs$a, , drop = FALSE], shared$ns_per_op[pairs$a], private$ns_per_op[pairs$b])
+      ratio <- launch_ratio(shared[pairs$a, , drop = FALSE], shared$ns_per_op[pairs$a], private$ns_per_op[pairs$b],
+                            together = together)
       cbind(data.frame(kernel = kernel, object = own$object[1], allocator = own$allocator[1], threads = n,
                        oversubscribed = !any(fits), source = source_text(own)), ratio)
     }))
@@ -483,6 +484,7 @@ figure_falseshare <- function(results, registry) {
   caption = c(tex_escape(paste0("Sweep ", and_list(unique(ratios$source)),
                                 if (!is.na(ratios$object[1])) paste0("; objects of ", ratios$object[1], " B"), ".")),
               "The same allocations with writes to the blocks, over writes to private lines.",
+              if (any(is.finite(ratios$low))) "Each interval is by itself; Table~\\ref{tab:sharing} says which hold together.",
               sprintf("Paired ratios%s over %s.", with_intervals(ratios),
                       launches_phrase(ratios$launches, "pair of launches", "pairs of launches"))))
 }

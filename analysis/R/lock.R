@@ -25,15 +25,16 @@ fit_lock <- function(rows, metrics) {
 }
 
 CONTENTION_CSV <- c("world", "kernel", "allocator", "model", "label", "parameters", "rms", "worst", "worst_n", "last",
-                    "chosen", "launches", "reason")
+                    "form", "chosen", "launches", "reason")
 
 # Below, no model with a parameter for contention can be judged by a thread count left out.
 CONTENTION_COUNTS <- 3
 
 #' Which model of contention predicts an allocator's thread counts best, each left out in turn.
 #' @param rows launches with threads and `time` (what is left after alpha where that is known)
-#' @return data.frame of CONTENTION_CSV; launches are those of the thread count that has fewest
-contention_table <- function(rows, time, world, kernel) {
+#' @param models of contention_models
+#' @return data.frame of CONTENTION_CSV; launches are those of the thread count that has fewest; form: which lock's hand-over
+contention_table <- function(rows, time, world, kernel, models = CONTENTION_MODELS) {
   do.call(rbind, lapply(unique(rows$allocator), function(a) {
     own <- rows$allocator == a
     counts <- length(unique(rows$threads[own]))
@@ -43,7 +44,7 @@ contention_table <- function(rows, time, world, kernel) {
         list(world, kernel, a, paste("not identifiable here:", plural(counts, "thread count"), "with a CPU for every thread"))
       return(line)
     }
-    judged <- choose_contention(data.frame(threads = rows$threads[own], ns_per_op = time[own]))
+    judged <- choose_contention(data.frame(threads = rows$threads[own], ns_per_op = time[own]), models)
     judged$launches <- min(table(rows$threads[own]))
     cbind(data.frame(world = world, kernel = kernel, allocator = a),
           judged[setdiff(CONTENTION_CSV, c("world", "kernel", "allocator"))])
@@ -53,13 +54,13 @@ contention_table <- function(rows, time, world, kernel) {
 #' Fit the best of some models of contention to launches.
 #' @param threads,time of launches
 #' @return as fit_contention, or NULL where none can be fitted
-best_contention <- function(threads, time, models = names(CONTENTION_MODELS)) {
+best_contention <- function(threads, time, models = CONTENTION_MODELS) {
   rows <- data.frame(threads = threads, ns_per_op = time)
   judged <- choose_contention(rows, models)
   if (!any(judged$chosen)) {
     # Too few thread counts to judge by one left out: the simplest model that can show contention at all.
     judged$chosen <- judged$model == (if (length(unique(threads)) > 1) "queue" else "none")
   }
-  fit <- fit_contention(contention_medians(rows), judged$model[judged$chosen])
+  fit <- fit_contention(contention_medians(rows), judged$model[judged$chosen], models = models)
   if (all(is.finite(fit$parameters))) fit else NULL
 }

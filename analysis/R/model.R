@@ -4,6 +4,7 @@
 #   metadata.R    T_metadata(S), its steps, sizes left out            penalty.R    P_L3 by state and distance, P_eff
 #   whole.R       churn on this machine, term by term                 alpha.R      alpha by hardware counters, or why not
 #   lock.R        C_lock: counted inside, residual, and models        contention.R models of contention
+#   handover.R    what passing a lock costs, by who waits
 #   events.R      what counters of the simulated machine see          decompose.R  the whole taken apart by them
 #   predict.R     held-out validation                                 plants.R     are planted costs where they belong?
 #
@@ -43,19 +44,23 @@ fit_worlds <- function(results) {
   main <- fit_rows(whole_rows(results$runs))
   decomposed <- decompose(results)
   simulated <- is.null(decomposed$reason)
+  handover <- list(native = native_handover(results), simulated = simulated_handover(results))
+  models <- lapply(handover, contention_models)
   list(
     steps = rbind(if (nrow(fast) > 0) fit_steps(fast, own_time(fast, os_resolved(fast)), "native", "ns"),
                   if (simulated && nrow(decomposed$fast) > 0) {
                     fit_steps(decomposed$fast, decomposed$fast$cycles, "simulated", "cycle")
                   }),
+    handover = do.call(rbind, unname(handover)),
     prices = decomposed$prices,
     terms = decomposed$terms,
-    contention = rbind(if (nrow(main) > 0) contention_table(main, main$ns_per_op, "native", "churn"),
+    contention = rbind(if (nrow(main) > 0) contention_table(main, main$ns_per_op, "native", "churn", models$native),
                        if (simulated) {
                          own <- decomposed$rows
-                         contention_table(own, own$cycles - own$alpha - own$node, "simulated", "churn")
+                         contention_table(own, own$cycles - own$alpha - own$node, "simulated", "churn",
+                                          models$simulated)
                        }),
-    predicted = rbind(predict_native(results$runs), predict_simulated(decomposed)),
+    predicted = rbind(predict_native(results$runs, models$native), predict_simulated(decomposed, models$simulated)),
     plants = if (simulated) fit_plants(results, decomposed$cost)
   )
 }
@@ -68,6 +73,7 @@ PRICE_COLUMNS <- c("price", "value", "launches", "from")
 # this folder may be read in any order.
 world_files <- function() {
   list(steps = list("steps.csv", STEP_COLUMNS), prices = list("prices.csv", PRICE_COLUMNS),
+       handover = list("handover.csv", HANDOVER_COLUMNS),
        terms = list("terms.csv", DECOMPOSED_COLUMNS), contention = list("contention.csv", CONTENTION_CSV),
        predicted = list("predicted.csv", PREDICTED_COLUMNS), plants = list("planted.csv", PLANTED_COLUMNS))
 }
@@ -83,7 +89,8 @@ SIM_MISSING <- "no ok rows of churn in the simulated machine's timed mode"
 #' Why files have no row, a line a file.
 empty_lines <- function(fit) {
   files <- vapply(world_files(), `[[`, "", 1)
-  why <- c(steps = "no ok single-thread fastpath rows", prices = SIM_MISSING, terms = SIM_MISSING,
+  why <- c(steps = "no ok single-thread fastpath rows", prices = SIM_MISSING,
+           handover = "no ok rows of lock_hold with a core for every thread", terms = SIM_MISSING,
            contention = "no ok churn rows with a core for every thread", predicted = "no cell could be predicted",
            plants = "no simulated rows of tlfl and its variants")
   empty <- names(files)[vapply(names(files), function(name) is.null(fit[[name]]) || nrow(fit[[name]]) == 0, NA)]

@@ -61,7 +61,8 @@ table_planted <- function(fit, registry) {
     first <- i == 1 || p$allocator != plants$allocator[i - 1] || p$n != plants$n[i - 1]
     c(if (first) tex_escape(allocator_label(registry, p$allocator)) else " ", if (first) p$n else " ",
       paste0(PLANT_TEXT[[p$term]], if (isTRUE(as.logical(p$planted))) "$^{\\ddagger}$"), number_text(p$value), interval_tex(p),
-      tex_escape(p$unit), number_text(p$margin), p$verdict)
+      tex_escape(p$unit), number_text(p$margin),
+      paste0(p$verdict, apart_mark(holds_together(p))))
   })
   ends <- which(diff(match(plants$allocator, unique(plants$allocator))) != 0)
   list(lines = tabular("lrlrrrrl", c("allocator", "n", "term", "difference", INTERVAL_HEAD, "unit", "margin", ""), body, ends),
@@ -72,7 +73,19 @@ table_planted <- function(fit, registry) {
                    if (any(plants$verdict == "expected")) {
                      "Expected: the take and release of a free lock belong to $T_{\\mathrm{metadata}}$ by definition."
                    },
+                   if (any(holds_together(plants))) {
+                     sprintf("\\S: so too where all %s lines hold together (Bonferroni).", count_text(nrow(plants)))
+                   },
+                   if (!any(holds_together(plants))) {
+                     "Each line is judged by itself; for all of them together there are too few launches."
+                   },
                    sprintf("Simulated; %s a line.", launches_phrase(plants$launches))))
+}
+
+#' Whether a planted cost has its verdict also with intervals that all hold at once.
+holds_together <- function(plants) {
+  mapply(identical, as.character(plants$together), as.character(plants$verdict), USE.NAMES = FALSE) &
+    !startsWith(as.character(plants$verdict), "not judged")
 }
 
 #' The model of contention that predicts an allocator's thread counts best.
@@ -83,6 +96,7 @@ table_contention <- function(fit, registry) {
     return(list(reason = if (length(reason) > 0) reason[1] else "not measured here: no ok churn rows", launches = integer()))
   }
   all <- fit$contention
+  models <- unique(all[!is.na(all$model), c("model", "label"), drop = FALSE])
   cell <- function(row, model) {
     at <- all[all$world == row$world & all$allocator == row$allocator & all$model %in% model, , drop = FALSE]
     if (nrow(at) == 0 || is.na(at$rms)) return("")
@@ -90,15 +104,47 @@ table_contention <- function(fit, registry) {
   }
   body <- lapply(seq_len(nrow(own)), function(i) {
     c(WORLD_TEXT[[own$world[i]]], tex_escape(allocator_label(registry, own$allocator[i])),
-      vapply(names(CONTENTION_MODELS), function(model) cell(own[i, ], model), ""))
+      vapply(models$model, function(model) cell(own[i, ], model), ""))
   })
-  head <- vapply(CONTENTION_MODELS, function(model) tex_escape(model$label), "")
+  head <- tex_escape(models$label)
   align <- paste0("ll", paste(rep(wrapped(0.11), length(head)), collapse = ""))
   list(lines = tabular(align, c("machine", "allocator", head), body),
        launches = own$launches,
        caption = c("Each thread count left out in turn and predicted from the others: root mean square of the relative error.",
                    "Bold: the simplest of those that the noise cannot tell from the best.",
+                   if ("measured" %in% models$model) "Measured hand-over: as lock\\_hold has it, by threads at the lock.",
                    sprintf("Medians over %s a thread count.", launches_phrase(own$launches))))
+}
+
+HANDOVER_LINES <- 40 # more do not fit a page; handover.csv has all
+
+#' The price of a hand-over: those that have one, and how many have none.
+table_handover <- function(fit) {
+  all <- fit$handover
+  if (is.null(all) || nrow(all) == 0) {
+    return(list(reason = "not measured here: no ok rows of lock_hold with a core for every thread", launches = integer()))
+  }
+  known <- all[is.finite(all$value), , drop = FALSE]
+  if (nrow(known) == 0) return(list(reason = unique(all$reason)[1], launches = integer()))
+  own <- known[order(known$world, known$lock, known$placement, known$lines, known$at), , drop = FALSE]
+  own <- utils::head(own, HANDOVER_LINES)
+  body <- lapply(seq_len(nrow(own)), function(i) {
+    h <- own[i, ]
+    c(WORLD_TEXT[[h$world]], tex_escape(h$lock), tex_escape(h$placement), h$lines, h$n, number_text(h$at, 2),
+      number_text(h$value), interval_tex(h), h$unit, h$launches)
+  })
+  ends <- which(diff(match(paste(own$world, own$lock), unique(paste(own$world, own$lock)))) != 0)
+  head <- c("machine", "lock", "placement", "lines", "threads", "at it", "hand-over", INTERVAL_HEAD, "", "n")
+  list(lines = tabular("lllrrrrrlr", head, body, ends),
+       launches = own$launches,
+       caption = c("Lines: those that the owner writes besides the lock's own. At it: threads at the lock on average, its holder",
+                   "among them; the hand-over is what a round has beyond the same hold alone.",
+                   if (nrow(known) > nrow(own)) sprintf("%s more are in handover.csv.", count_text(nrow(known) - nrow(own))),
+                   if (nrow(all) > nrow(known)) {
+                     sprintf("%s not identifiable: too few at the lock, or its owner had it again.",
+                             are(nrow(all) - nrow(known)))
+                   },
+                   sprintf("Medians%s over %s.", with_intervals(own), launches_phrase(own$launches))))
 }
 
 #' Sentences of the model's section.

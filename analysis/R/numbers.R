@@ -136,5 +136,6 @@ all_numbers <- function(results, fit, claims, registry, ledger = claims_ledger(r
   c(method_macros(), data_macros(results, claims), published_macros(claims),
     ledger_macros(ledger), sensitivity_macros(compare_published(results, claims)), model_macros(fit), worlds_macros(fit),
     finding_macros(results, fit, registry), anatomy_macros(results, claims, registry),
-    coherence_macros(results, claims, registry), timed_macros(results, registry), quantum_macros(results, registry))
+    coherence_macros(results, claims, registry), application_macros(results, registry),
+    timed_macros(results, registry), quantum_macros(results, registry))
 }

@@ -1,10 +1,12 @@
 # Planted costs: each variant of tlfl breaks one thing, and has to show in that thing's term and in no other; tlfl itself in none.
 #
+# Each line is judged by itself, and once more (`together`) with intervals that all hold at once.
+#
 # The unit of a decision is the launch. A difference of two allocators is of launches paired by repetition, so that both had the
 # same random numbers. "Absent" is no failure to see: the whole interval has to lie within a margin stated here.
 
 PLANTED_COLUMNS <- c("world", "allocator", "n", "term", "unit", "value", "low", "high", "launches", "method", "margin", "planted",
-                     "verdict")
+                     "verdict", "together")
 
 # What each variant plants, by term.
 PLANTS <- c("tlfl-locked" = "lock", "tlfl-packed" = "lines_false", "tlfl-remote" = "lines_node")
@@ -37,9 +39,9 @@ plant_values <- function(rows) {
 #' @param rows launches of the variant, or tlfl's own
 #' @param x differences (variant less tlfl, launches paired), or tlfl's own values
 #' @param planted TRUE where the term is what was planted
-plant_line <- function(allocator, n, term, rows, x, margin, planted) {
-  interval <- launch_interval(rows, x)
-  said <- if (is.na(interval$low)) "not judged: fewer than six launches"
+plant_line <- function(allocator, n, term, rows, x, margin, planted, together) {
+  interval <- launch_interval(rows, x, together)
+  said <- if (is.na(interval$low)) paste("not judged: fewer than", least_of(interval), "launches")
           else if (interval$low > 0 && EXPECTED[allocator] %in% term) "expected"
           else if (interval$low > margin) "present"
           else if (interval$high < margin && interval$low > -margin) "absent"
@@ -52,7 +54,8 @@ plant_line <- function(allocator, n, term, rows, x, margin, planted) {
 #' All lines: each variant less tlfl, and tlfl itself.
 #' @param rows churn launches with the terms of launch_terms, of tlfl and its variants; several threads
 #' @param fast fastpath launches of one thread, for T_metadata
-plants_table <- function(rows, fast) {
+#' @param together how many intervals are to hold at once
+plants_table <- function(rows, fast, together = 1) {
   rows <- plant_values(rows[rows$threads > 1, , drop = FALSE])
   base <- rows[rows$allocator == "tlfl", , drop = FALSE]
   if (nrow(base) == 0) return(NULL)
@@ -60,16 +63,16 @@ plants_table <- function(rows, fast) {
   own <- do.call(rbind, lapply(counts, function(n) {
     at <- base[base$threads == n, , drop = FALSE]
     do.call(rbind, lapply(setdiff(names(PLANT_TERMS), "metadata"), function(term) {
-      plant_line("tlfl", n, term, at, at[[term]], absence_margin(term, at), FALSE)
+      plant_line("tlfl", n, term, at, at[[term]], absence_margin(term, at), FALSE, together)
     }))
   }))
   rbind(own, do.call(rbind, lapply(intersect(names(PLANTS), rows$allocator), function(variant) {
-    do.call(rbind, lapply(counts, function(n) plant_differences(variant, n, rows, fast)))
+    do.call(rbind, lapply(counts, function(n) plant_differences(variant, n, rows, fast, together)))
   })))
 }
 
 #' A variant's lines at n threads.
-plant_differences <- function(variant, n, rows, fast) {
+plant_differences <- function(variant, n, rows, fast, together) {
   at <- rows[rows$threads == n, , drop = FALSE]
   pairs <- function(rows) {
     a <- rows[rows$allocator == variant, , drop = FALSE]
@@ -83,7 +86,7 @@ plant_differences <- function(variant, n, rows, fast) {
     own <- if (term == "metadata") pairs(fast) else whole
     column <- if (term == "metadata") "cycles" else term
     plant_line(variant, n, term, own$a, own$a[[column]] - own$b[[column]], absence_margin(term, whole$b),
-               PLANTS[[variant]] == term)
+               PLANTS[[variant]] == term, together)
   }))
 }
 
@@ -96,5 +99,9 @@ fit_plants <- function(results, cost) {
   if (nrow(churn) == 0) return(NULL)
   churn <- pick_slice(churn)
   fast <- rows_of(rows[rows$threads == 1, , drop = FALSE], "fastpath", c("variants-sim", "fastpath-sim"))
-  plants_table(cbind(churn, launch_terms(churn, 0, cost)), fast)
+  churn <- cbind(churn, launch_terms(churn, 0, cost))
+  each <- plants_table(churn, fast)
+  if (is.null(each)) return(NULL)
+  each$together <- plants_table(churn, fast, nrow(each))$verdict
+  each
 }

@@ -47,12 +47,13 @@ moved_at <- function(rows, n) {
 #' Each thread count of an allocator predicted from the others.
 #' @param own launches of one allocator: threads, `time`, and `moved`, the part of time that alpha explains (0 where unknown)
 #' @param unit of time
-predict_threads <- function(own, world, unit) {
+#' @param models of contention_models
+predict_threads <- function(own, world, unit, models) {
   counts <- sort(unique(own$threads))
   if (length(counts) < 3) return(NULL)
   do.call(rbind, lapply(counts[counts > 1], function(n) {
     rest <- own[own$threads != n, , drop = FALSE]
-    fit <- best_contention(rest$threads, rest$time - rest$moved)
+    fit <- best_contention(rest$threads, rest$time - rest$moved, models)
     moved <- moved_at(rest, n)
     here <- own[own$threads == n, , drop = FALSE]
     predicted_cell("threads", world, here, here$time, if (is.null(fit)) NA_real_ else predict_contention(fit, n) + moved, unit,
@@ -81,13 +82,14 @@ predict_sizes <- function(main, other, metadata, other_metadata, world, unit) {
 allocator_family <- function(name) sub("-.*", "", name)
 
 #' The models of contention whose parameters are times, which another workload of the same locks shares.
-LOCK_MODELS <- c("none", "queue", "handover", "ticket")
+LOCK_MODELS <- c("none", "queue", "handover", "ticket", "measured")
 
 #' Each allocator predicted without any of its whole rows.
 #' @param main launches of the whole: allocator, threads, time
 #' @param metadata T_metadata over the whole's sizes, by allocator
 #' @param contended launches of the contended fast path: allocator, threads, time, moved; NULL where there are none
-predict_allocators <- function(main, metadata, contended, world, unit) {
+predict_allocators <- function(main, metadata, contended, world, unit, models) {
+  models <- models[intersect(LOCK_MODELS, names(models))]
   one <- main[main$threads == 1, , drop = FALSE]
   most <- names(which.max(table(one$work))) # a shorter run is colder: it says nothing of the others
   one <- one[one$work %in% most, , drop = FALSE]
@@ -97,7 +99,7 @@ predict_allocators <- function(main, metadata, contended, world, unit) {
     others <- others[names(others) != allocator_family(a)]
     single <- metadata[[a]] + median_or(as.numeric(others), NA_real_)
     own <- contended[contended$allocator %in% a, , drop = FALSE]
-    fit <- if (length(unique(own$threads)) > 1) best_contention(own$threads, own$time - own$moved, LOCK_MODELS)
+    fit <- if (length(unique(own$threads)) > 1) best_contention(own$threads, own$time - own$moved, models)
     do.call(rbind, lapply(sort(unique(main$threads)), function(n) {
       here <- main[main$allocator == a & main$threads == n, , drop = FALSE]
       if (nrow(here) == 0) return(NULL)
@@ -122,24 +124,25 @@ waiting_of <- function(fit, single, n) {
   p <- fit$parameters
   if (fit$model == "none") return(0)
   p[["think"]] <- max(single - p[["service"]], LEAST_THINK)
-  CONTENTION_MODELS[[fit$model]]$time(p, n) - p[["think"]] - p[["service"]]
+  fit$time(p, n) - p[["think"]] - p[["service"]]
 }
 
 # ---- both worlds -------------------------------------------------------------------------------------------
 
 #' Predictions of simulated time.
 #' @param decomposed of decompose
-predict_simulated <- function(decomposed) {
+predict_simulated <- function(decomposed, models = CONTENTION_MODELS) {
   if (!is.null(decomposed$reason)) return(NULL)
   fast <- decomposed$fast
   timed <- decomposed$timed
   main <- transform(decomposed$rows, time = cycles, moved = alpha + node)
   sizes <- if (nrow(fast) > 0) size_cells(fast, fast$cycles, "simulated", "cycle")
   threads <- do.call(rbind, lapply(unique(main$allocator), function(a) {
-    predict_threads(main[main$allocator == a, , drop = FALSE], "simulated", "cycle")
+    predict_threads(main[main$allocator == a, , drop = FALSE], "simulated", "cycle", models)
   }))
   rbind(sizes, threads, simulated_sizes(decomposed, main),
-        predict_allocators(main, as.list(decomposed$metadata), contended_fastpath(timed, decomposed$cost), "simulated", "cycle"))
+        predict_allocators(main, as.list(decomposed$metadata), contended_fastpath(timed, decomposed$cost), "simulated", "cycle",
+                           models))
 }
 
 #' held_out_sizes as cells.
@@ -180,7 +183,7 @@ contended_fastpath <- function(timed, cost) {
 
 #' Predictions on this machine.
 #' @param whole of fit_whole, for which launches it used
-predict_native <- function(runs) {
+predict_native <- function(runs, models = CONTENTION_MODELS) {
   fast <- metadata_rows(runs)
   sizes <- if (nrow(fast) > 0) size_cells(fast, own_time(fast, os_resolved(fast)), "native", "ns")
   main <- fit_rows(whole_rows(runs))
@@ -191,9 +194,9 @@ predict_native <- function(runs) {
   main$time <- own_time(main, split)
   main$moved <- rep(0, nrow(main)) # without counters of lines that move, they are part of what the models of contention fit
   threads <- do.call(rbind, lapply(unique(main$allocator), function(a) {
-    predict_threads(main[main$allocator == a, , drop = FALSE], "native", "ns")
+    predict_threads(main[main$allocator == a, , drop = FALSE], "native", "ns", models)
   }))
-  rbind(sizes, threads, predict_allocators(main, as.list(metadata), NULL, "native", "ns"))
+  rbind(sizes, threads, predict_allocators(main, as.list(metadata), NULL, "native", "ns", models))
 }
 
 #' Held-out errors in one line a world, kind of cell and way of holding out.

@@ -29,3 +29,50 @@ simultaneous_text <- function(m, confidence = CONFIDENCE) {
   paste0("all ", m, " intervals together hold with ", level, ", each is at ",
          format(100 * each_confidence(m, confidence), digits = 6), " % (Bonferroni)")
 }
+
+#' Whether an interval that holds together with others lies beside a value: NA where there are too few launches for it.
+apart_from <- function(interval, value) interval$low > value | interval$high < value
+
+# The mark of a ratio that differs from 1 also where all ratios of its table hold together.
+apart_mark <- function(apart) ifelse(apart %in% TRUE, "$^{\\S}$", "")
+
+#' What a caption says of many ratios: each interval is by itself, and which differ from 1 together.
+#' @param ratios data.frame with low, launches, apart: one a cell of the table
+together_sentence <- function(ratios, confidence = CONFIDENCE) {
+  ratios <- ratios[is.finite(ratios$low), , drop = FALSE]
+  m <- nrow(ratios)
+  if (m < 2) return(NULL)
+  each <- each_confidence(m, confidence)
+  if (all(is.na(ratios$apart))) {
+    return(sprintf("Each interval is by itself: for all %s to hold together at %s, each takes %s.", count_text(m),
+                   percent_tex(confidence, 2), plural(order_least(each), "launch", "launches")))
+  }
+  sprintf("Each interval is by itself; \\S: differs from 1 also where all %s hold together at %s (Bonferroni%s).", count_text(m),
+          percent_tex(confidence, 2), if (anyNA(ratios$apart)) ", of those with launches enough" else "")
+}
+
+#' group_intervals, and those in which all groups hold together.
+#' @param scale of value and bounds
+#' @return as group_intervals, with all_low and all_high; NA where there are too few launches
+together_intervals <- function(rows, by, column, scale = 1) {
+  each <- group_intervals(rows, by, column)
+  if (is.null(each)) return(NULL)
+  all <- group_intervals(rows, by, column, together = max(1, sum(is.finite(each$value))))
+  each[c("all_low", "all_high")] <- all[c("low", "high")]
+  bounds <- c("value", "low", "high", "all_low", "all_high")
+  each[bounds] <- each[bounds] * scale
+  each
+}
+
+#' What a caption says of intervals drawn twice.
+#' @param by of together_intervals
+bounds_sentence <- function(by, confidence = CONFIDENCE) {
+  known <- by[is.finite(by$low), , drop = FALSE]
+  m <- nrow(known)
+  if (m < 2) return(NULL)
+  if (all(is.na(known$all_low))) {
+    return(sprintf("Each interval is by itself: for all %s to hold together, each takes %s.", count_text(m),
+                   plural(order_least(each_confidence(m, confidence)), "launch", "launches")))
+  }
+  sprintf("Thick: each interval by itself; thin: all %s together at %s (Bonferroni).", count_text(m), percent_tex(confidence, 2))
+}

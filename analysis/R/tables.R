@@ -305,6 +305,7 @@ table_remote <- function(results, registry) {
 #' False sharing by object size: paired slow-down, and the share of lines that hold blocks of two threads.
 table_sharing <- function(results, registry) {
   ratios <- false_sharing_ratios(results$runs)
+  if (!is.null(ratios)) ratios$apart <- apart_from(false_sharing_ratios(results$runs, sum(is.finite(ratios$value))), 1)
   ratios <- ratios[is.finite(ratios$value), , drop = FALSE]
   if (is.null(ratios) || nrow(ratios) == 0) {
     return(list(reason = "not measured here: no ok pairs of shared and private rows", launches = integer()))
@@ -316,7 +317,7 @@ table_sharing <- function(results, registry) {
       at <- ratios$allocator == a & ratios$kernel == columns$kernel[k] & ratios$object %in% columns$object[k]
       if (!any(at)) return("")
       share <- lines$share[lines$allocator == a & lines$kernel == columns$kernel[k] & lines$object %in% columns$object[k]]
-      paste0(number_text(ratios$value[at]), " {\\footnotesize ", interval_tex(ratios[at, ]), "}",
+      paste0(number_text(ratios$value[at]), apart_mark(ratios$apart[at]), " {\\footnotesize ", interval_tex(ratios[at, ]), "}",
              if (length(share) > 0) paste0("; ", number_text(100 * share, 2), "\\,\\%"))
     }, ""))
   })
@@ -325,6 +326,7 @@ table_sharing <- function(results, registry) {
        caption = c(
          if (nrow(lines) > 0) paste("Behind the semicolon: the share of the blocks' cache lines that hold live blocks of two",
                                     "threads, from the addresses alone."),
+         together_sentence(ratios),
          sprintf("Paired ratios%s over %s.", with_intervals(ratios),
                  launches_phrase(ratios$launches, "pair of launches", "pairs of launches"))))
 }
@@ -441,10 +443,11 @@ all_tables <- function(results, fit, claims, registry, ledger = claims_ledger(re
        sensitivity = table_sensitivity(comparison), latency = table_latency(results, registry),
        fit = table_fit(fit, registry), terms = table_terms(fit, registry), model = table_model(fit, registry),
        heldout = table_heldout(fit), steps = table_steps(fit, registry), planted = table_planted(fit, registry),
-       contention = table_contention(fit, registry),
+       contention = table_contention(fit, registry), handover = table_handover(fit),
        remote = table_remote(results, registry), sharing = table_sharing(results, registry),
        anatomy = table_anatomy(results, registry), mallocpath = table_path(results, registry, "malloc"),
        freepath = table_path(results, registry, "free"),
+       applications = table_applications(results, registry), shares = table_shares(results, registry),
        coherence = table_coherence(results, registry), quantum = table_quantum(results, registry, "weave"),
        slack = table_quantum(results, registry, "timed"),
        versions = table_versions(results, registry),
@@ -465,6 +468,8 @@ TABLE_TITLES <- c(published = "The published values and ours",
                   coherence = "Misses and who causes them, on the simulated machine",
                   quantum = "What the length of a turn changes in counts of the simulated machine, in weave mode",
                   slack = "What it changes in timed mode how far a core may run ahead",
+                  applications = "Applications under each allocator: ratios to the C library's own",
+                  shares = "Share of an application's CPU samples in its allocator",
                   remote = "Blocks freed by another thread than their allocator's: ns of thread time a block, by pattern",
                   terms = "Terms that belong to the machine, and terms that these data cannot give, with the reason",
                   fit = "Terms by allocator, in ns of thread time an operation, where every thread has a CPU",
@@ -474,6 +479,7 @@ TABLE_TITLES <- c(published = "The published values and ours",
                   steps = "Where $T_{\\mathrm{metadata}}$ steps with the size",
                   planted = "Planted costs, term by term",
                   contention = "Models of contention, judged by the thread counts that they did not see",
+                  handover = "What it costs to hand a lock over, by lock and waiters",
                   machine = "The machine as recorded with the results",
                   versions = "What served each allocator, as the process itself reported it",
                   launches = "Launches by sweep and status")

@@ -79,26 +79,25 @@ timed_caption <- function(rows, panels, launches) {
     if (length(panels) < 2) "No quantile of a malloc has samples enough."
     else if (!grepl("p99.9 ", panels[[2]]$title, fixed = TRUE)) "Too few calls for a deeper quantile.",
     sprintf("Medians%s over %s a point.", if (any(vapply(panels, `[[`, NA, "intervals"))) " and intervals" else "",
-            launches_phrase(launches)))
+            launches_phrase(launches)), unique(unlist(lapply(panels, `[[`, "bounds"))))
 }
 
 #' Data, limits and line ends of one panel.
 timed_panel <- function(panel, rows, allocators) {
-  by <- group_intervals(rows, c("allocator", "threads"), panel$column)
-  by[c("value", "low", "high")] <- by[c("value", "low", "high")] * panel$scale
+  by <- together_intervals(rows, c("allocator", "threads"), panel$column, panel$scale)
   own <- lapply(allocators, function(a) {
     one <- by[by$allocator == a & is.finite(by$value), ]
     one[order(one$threads), ]
   })
   last <- function(one, column) if (nrow(one) == 0) NA_real_ else one[[column]][nrow(one)]
-  values <- c(by$value, by$low, by$high)
+  values <- c(by$value, by$low, by$high, by$all_low, by$all_high)
   limits <- if (panel$log) log_limits(values) else c(0, max(values, na.rm = TRUE) * 1.06)
   c(panel, list(
     lines = unlist(Map(function(one, a) {
-      dat_block(one$threads * dodge(a, allocators), one$value, one$low, one$high)
+      dat_block(one$threads * dodge(a, allocators), one$value, one$low, one$high, one$all_low, one$all_high)
     }, own, allocators)),
     low = limits[1], high = limits[2], end_x = vapply(own, last, 0, "threads"), end_y = vapply(own, last, 0, "value"),
-    launches = by$launches[by$launches > 0], intervals = any(is.finite(by$low))
+    launches = by$launches[by$launches > 0], intervals = any(is.finite(by$low)), bounds = bounds_sentence(by)
   ))
 }
 

@@ -402,6 +402,38 @@ synthetic_listing <- function(root, allocator, call, text, marks = rep("", lengt
                        file.path(root, "disasm", paste0(allocator, "-", call, ".json")), auto_unbox = TRUE)
 }
 
+#' The parser: mimalloc takes 0.8 of glibc's time; its shares, in a sweep under a profiler.
+#' @return list(ndjson, share) of list(rows, metrics)
+synthetic_applications <- function(columns, cpus, reps) {
+  of <- function(sweep, profiled) {
+    parts <- list()
+    for (rep in seq_len(reps)) for (allocator in c("glibc", "mimalloc")) {
+      row <- synthetic_common(columns, sweep, "ndjson", allocator, 1, cpus, rep, row_id = synthetic_id(parts))
+      row <- synthetic_timed(row, (if (allocator == "glibc") 1000 else 800) * synthetic_noise(), 100000)
+      row$rss_peak_bytes <- round(1e8 * synthetic_noise())
+      shares <- if (profiled) c(malloc_share = if (allocator == "glibc") 0.38 else 0.07, libc_share = 0.4, share_samples = 1000)
+      parts <- c(parts, list(list(row = row, metrics = c(
+        sprintf("%s,param.retain,count,0,", row$row_id),
+        if (profiled) sprintf("%s,%s,x,%.4f,", row$row_id, names(shares), shares * synthetic_noise())))))
+    }
+    synthetic_parts(parts)
+  }
+  list(ndjson = of("ndjson", FALSE), share = of("ndjson-share", TRUE))
+}
+
+#' A lock that is always wanted, on one thread and on all CPUs: alone 100 ns a round, 150 more to hand it over.
+synthetic_locks <- function(columns, cpus, reps) {
+  parts <- list()
+  for (n in c(1, cpus)) for (rep in seq_len(reps)) {
+    row <- synthetic_common(columns, "lock_hold", "lock_hold", "glibc", n, cpus, rep, row_id = synthetic_id(parts),
+                            variant = "mcs")
+    row <- synthetic_timed(row, n * (100 + 150 * (n > 1)) * synthetic_noise(), 200000 / n)
+    values <- c(param.hold = 30, param.think = 0, param.lines = 1, step_ns = 1, handover_ratio = as.numeric(n > 1))
+    parts <- c(parts, list(list(row = row, metrics = sprintf("%s,%s,x,%g,", row$row_id, names(values), values))))
+  }
+  synthetic_parts(parts)
+}
+
 #' The whole root: paper, contention, fastpath, fastpath-anatomy, falseshare, remote, latency, and those of the simulated
 #' machine; with some failed rows.
 #' Launches of two allocators on two traces played back: the look before the first call, one more, four at 1 to 4 MB of
@@ -452,6 +484,11 @@ write_synthetic <- function(root, contract, cpus = 4, reps = 8, seed = 1) {
   simulated <- c(simulated, synthetic_model(columns, reps))
   for (name in names(simulated)) put(name, simulated[[name]]$rows, metrics = simulated[[name]]$metrics)
   put("remote", synthetic_remote(columns, cpus, reps))
+  apps <- synthetic_applications(columns, cpus, reps)
+  put("ndjson", apps$ndjson$rows, metrics = apps$ndjson$metrics)
+  put("ndjson-share", apps$share$rows, metrics = apps$share$metrics)
+  locks <- synthetic_locks(columns, cpus, reps)
+  put("lock_hold", locks$rows, metrics = locks$metrics)
   replay <- synthetic_replay(columns, cpus, reps)
   put("replay-memory", replay$rows, metrics = replay$metrics, timeline = replay$timeline)
   put("latency", c2c$rows, matrix = c2c$matrix)

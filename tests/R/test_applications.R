@@ -188,3 +188,61 @@ test_that("disturbed windows are told, and stay in", {
   expect_match(line$note, "^2 of 32 windows disturbed .steal, other programs., none left out; margin 5 %")
   expect_equal(c(line$verdict, line$launches), c("reproduced", "8"))
 })
+
+# ---- the paper's tables ----
+
+registry <- complete_registry(read_registry(file.path(suite, "allocators", "registry.ini")), "mimalloc-secure")
+
+#' Launches of three applications: mimalloc takes 0.8 of the time of the parser and as long in the hash; shares of the parser.
+applications <- function(reps = 8) {
+  wall <- function(ns) {
+    function(rep) c(wall_ns = ns * (1 + SPREAD * rep), rss_peak_bytes = 1e8 + rep, cpu_user_ns = ns, cpu_sys_ns = 0)
+  }
+  rows <- function(kernel, allocator, ns, ...) application_rows(kernel, kernel, allocator, wall(ns), reps = reps, ...)
+  application_results(
+    rows("ndjson", "glibc", 1e9), rows("ndjson", "mimalloc", 8e8), rows("ndjson", "mimalloc-secure", 9e8),
+    rows("ndjson", "glibc", 1e8, ops = 1e6), rows("ndjson", "mimalloc", 5e8, ops = 1e6),
+    rows("item_store", "glibc", 1e9, variant = "put"), rows("item_store", "mimalloc", 9e8, variant = "put"),
+    rows("item_store", "glibc", 1e9, variant = "insert"), rows("item_store", "mimalloc", 1e9, variant = "insert"),
+    application_rows("ndjson-share", "ndjson", "glibc", function(rep) c(wall_ns = 1, malloc_share = 0.38, libc_share = 0.5))
+  )
+}
+
+test_that("ratios of applications are of the largest input, by variant, and never of launches under a profiler", {
+  ratios <- application_ratios(applications())
+  wall <- ratios[ratios$metric == "wall_per_op", ]
+  store <- paste0("item store on PostgreSQL, ", c("insert", "put"))
+  expect_equal(wall$text, c("NDJSON parser", "NDJSON parser", store))
+  expect_equal(wall$value, c(0.8, 0.9, 1, 0.9), tolerance = 1e-3)
+  expect_true(all(ratios$launches == 8 & ratios$base == "glibc"))
+  expect_true(all(is.na(ratios$apart))) # eight launches tell nothing of so many at once
+  many <- application_ratios(applications(14))
+  expect_true(all(many$apart[many$metric == "wall_per_op" & many$value < 0.95]))
+  expect_false(any(many$apart[many$value > 0.95 & many$metric == "cpu_ns_per_op"]))
+})
+
+test_that("the tables have every application, the second build beside the first, marks, and n", {
+  results <- applications(14)
+  table <- table_applications(results, registry)
+  lines <- table$lines[grepl("NDJSON", table$lines)]
+  expect_match(lines, "0.800$^{\\S}$ {\\footnotesize [0.800, 0.800]}; 0.900$^{\\S}$", fixed = TRUE)
+  caption <- paste(table$caption, collapse = " ")
+  expect_match(caption, "differs from 1 also where all 12 hold together at 95", fixed = TRUE)
+  expect_match(caption, "n = 14 pairs of launches", fixed = TRUE)
+  few <- paste(table_applications(applications(6), registry)$caption, collapse = " ")
+  expect_match(few, "for all 12 to hold together at 95\\,\\%, each takes 9 launches", fixed = TRUE)
+  shares <- table_shares(results, registry)
+  expect_true(any(grepl("ndjson & in malloc and free & 38.0 {", shares$lines, fixed = TRUE)))
+  said <- application_macros(results, registry)[["sayApplications"]]
+  expect_match(said, "The applications ran on 3 workloads. Of 4 ratios of time, 3 are below one, none are above and 1 is neither",
+               fixed = TRUE)
+})
+
+test_that("without applications the section says so", {
+  none <- read_rows(local_folder(), list(plain_row()))
+  expect_match(table_applications(none, registry)$reason, "^not measured here: no rows of the applications")
+  expect_match(table_shares(none, registry)$reason, "^not measured here: no rows of an application under a profiler")
+  expect_match(application_macros(none, registry), "^None of the applications was measured")
+  skipped <- application_results(application_rows("redis", "redis", "glibc", function(rep) c(status = "skipped")))
+  expect_match(table_applications(skipped, registry)$reason, "8 skipped", fixed = TRUE)
+})

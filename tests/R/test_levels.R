@@ -66,8 +66,8 @@ test_that("no script takes an interval of launches without their level", {
   }))
   # Where level and blocks are arguments, and tables of the benchmarks that no run with a stopping rule wrote.
   known <- c("bench.R: interval <- combined_interval(cells", "bench.R: median_interval(own[[column]] - empty",
-             "bench.R: if (length(rounds)", "bench_simulator.R", "cells.R", "claims.R: ratio <- paired_ratio(values$a, values$b, values$confidence",
-             "equivalence.R", "ratio.R")
+             "bench.R: if (length(rounds)", "bench_simulator.R", "cells.R",
+             "claims.R: ratio <- paired_ratio(values$a, values$b, values$confidence", "equivalence.R", "ratio.R")
   strange <- calls[grepl(": .", calls) & !Reduce(`|`, lapply(known, startsWith, x = calls))]
   expect_equal(strange, character())
 })

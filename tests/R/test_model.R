@@ -134,7 +134,7 @@ test_that("without data every part says that it was not measured", {
   out <- local_folder()
   write_fit(empty, out)
   expect_match(empty_lines(empty), "csv: no row: not measured here: no ")
-  expect_length(empty_lines(empty), 6)
+  expect_length(empty_lines(empty), 7)
   read <- read_fit(out)
   registry <- complete_registry(read_registry(""), character())
   for (figure in all_figures(nothing, read, registry)) expect_match(figure$reason, "not measured here")

@@ -150,7 +150,7 @@ test_that("simulated time is drawn from the metrics, with p99.9 where it is ther
 
 test_that("the prose counts the launches of the machine at hand and of the simulated one, and both are all", {
   dir <- local_folder()
-  read_rows(dir, list(plain_row(), plain_row(row_id = "b")))
+  read_rows(dir, list(plain_row(), plain_row(row_id = "b", rep = 2)))
   parts <- synthetic_parts(pair_parts(n = 2))
   results <- read_rows(dir, parts$rows, "coherence", metrics = parts$metrics)
   said <- data_macros(results, claims)
