@@ -136,8 +136,10 @@ table_shares <- function(results, registry) {
   shares <- shares[is.finite(shares$value), , drop = FALSE]
   if (is.null(shares) || nrow(shares) == 0) {
     profiled <- all_launches(results)
-    return(list(reason = paste0("not measured here: ", why_no_rows(profiled[profiled$profiled %in% TRUE, ],
-                                                                   "an application under a profiler")), launches = integer()))
+    profiled <- profiled[profiled$profiled %in% TRUE, , drop = FALSE]
+    why <- unmeasured_reason(profiled, "malloc_share", metric_of(profiled, results$metrics, "malloc_share"), results$metrics)
+    if (is.na(why)) why <- why_no_rows(profiled, "an application under a profiler")
+    return(list(reason = paste0("not measured here: ", why), launches = integer()))
   }
   allocators <- display_order(registry, unique(shares$allocator))
   lines <- unique(shares[c("kernel", "variant", "metric")])

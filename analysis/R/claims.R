@@ -121,6 +121,7 @@ unvaried <- function(rows) {
 #' "live_blocks 1000, touch line": what tells a row's cell from others among rows.
 setting_text <- function(row, rows) {
   vary <- SETTING_COLUMNS[vapply(SETTING_COLUMNS, function(name) length(unique(rows[[name]])) > 1, TRUE)]
+  vary <- vary[!is.na(row[vary])]
   value <- vapply(vary, function(name) as.character(row[[name]]), "")
   paste(c(if (is_simulated(row)) "simulated machine", paste(gsub("_", " ", vary), value)[seq_along(vary)]), collapse = ", ")
 }
