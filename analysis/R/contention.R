@@ -23,7 +23,8 @@
 
 # The least that a parameter can be. Times of threads stay over 0: with exactly 0 outside the lock the chain has a single state
 # and no derivative.
-LEAST <- c(t1 = 1e-6, lambda = 1e-6, think = 1e-6, service = 1e-6, sigma = 0, kappa = 0, handover = 0, each_waiter = 0)
+LEAST <- c(t1 = 1e-6, lambda = 1e-6, think = 1e-6, service = 1e-6, sigma = 0, kappa = 0, handover = 0, each_waiter = 0,
+           takes = 1e-6)
 # Below this singular value (of the Jacobian with columns of length 1) the data cannot tell a parameter from the others.
 LEAST_SINGULAR <- 1e-5
 
@@ -245,7 +246,7 @@ choose_contention <- function(rows, models = CONTENTION_MODELS) {
 
 #' One line of choose_contention.
 judge_contention <- function(model, medians, models) {
-  parameters <- length(models[[model]]$units) + (length(models[[model]]$forms) > 1) # which form is one to choose
+  parameters <- if (is.null(models[[model]]$parameters)) length(models[[model]]$units) else models[[model]]$parameters
   line <- data.frame(model = model, label = models[[model]]$label, parameters = parameters, rms = NA_real_, worst = NA_real_,
                      worst_n = NA_real_, last = NA_real_, rms_in = NA_real_, form = "", reason = "")
   if (length(medians$n) < parameters + 1) {

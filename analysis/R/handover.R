@@ -64,28 +64,38 @@ simulated_handover <- function(results) {
   handover_table(rows, rep(STEP_CYCLES, nrow(rows)), results$metrics, "simulated", "cycle")
 }
 
+# The least and the usual number of times that an operation takes the lock, from which the fit of the measured model begins:
+# between them it may not find its way.
+TAKES_TRIED <- c(0.05, 1)
+
 #' The model of contention whose hand-over is measured: a closed queue, in which passing the lock to a waiter costs what
-#' lock_hold says that it costs with so many threads there. Which of its locks the allocator's is like is chosen by the fit.
+#' lock_hold says that it costs with so many threads there. What is left to fit is the time outside the lock, how long it is
+#' held, and how often an operation takes it; and which of lock_hold's locks the allocator's is like.
 #' @param prices of handover_table
-#' @return a model as in CONTENTION_MODELS, with `forms`: one a lock; NULL where no lock has a price
+#' @return a model as in CONTENTION_MODELS, with `forms`: a lock and a beginning each; NULL where no lock has a price
 measured_model <- function(prices) {
   prices <- prices[is.finite(prices$value) & prices$placement %in% c("compact", NA), , drop = FALSE]
   if (is.null(prices) || nrow(prices) == 0) return(NULL)
   lines <- prices$lines[which.min(abs(prices$lines - 1))] # a lock's owner writes something, if not much
   prices <- prices[prices$lines == lines, , drop = FALSE]
-  units <- c(think = "ns", service = "ns")
+  units <- c(think = "ns", service = "ns", takes = "1/op")
   forms <- lapply(split(prices, prices$lock), function(own) {
     at <- tapply(own$value, own$at, stats::median)
     price <- function(k) {
       known <- as.numeric(names(at))
       if (length(at) == 1) rep(max(0, at[[1]]), length(k)) else pmax(0, stats::approx(log(known), at, log(k), rule = 2)$y)
     }
-    list(label = own$lock[1], units = units, start = function(n, time) queue_start(n, time), time = function(p, n) {
+    round <- function(p, n) { # think and service are of an operation and of a take
       k <- seq_len(max(n))
-      load_queue_time(p[1], p[2] + ifelse(k > 1, price(k), 0), n)
+      p[3] * load_queue_time(p[1] / p[3], p[2] + ifelse(k > 1, price(k), 0), n)
+    }
+    lapply(TAKES_TRIED, function(takes) {
+      list(label = own$lock[1], units = units, time = round,
+           start = function(n, time) c(queue_start(n, time) * c(1, 0.2), takes))
     })
   })
-  list(label = "closed queue with measured hand-over", units = units, forms = forms)
+  list(label = "closed queue with measured hand-over", units = units, parameters = length(units) + (length(forms) > 1),
+       forms = unlist(unname(forms), recursive = FALSE))
 }
 
 #' The models of contention for a world, the measured one among them where there are prices.

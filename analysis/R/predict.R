@@ -123,8 +123,9 @@ waiting_of <- function(fit, single, n) {
   if (is.null(fit) || is.na(single)) return(NA_real_)
   p <- fit$parameters
   if (fit$model == "none") return(0)
-  p[["think"]] <- max(single - p[["service"]], LEAST_THINK)
-  fit$time(p, n) - p[["think"]] - p[["service"]]
+  inside <- p[["service"]] * (if ("takes" %in% names(p)) p[["takes"]] else 1)
+  p[["think"]] <- max(single - inside, LEAST_THINK)
+  fit$time(p, n) - p[["think"]] - inside
 }
 
 # ---- both worlds -------------------------------------------------------------------------------------------
