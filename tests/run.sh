@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh [GROUP...]: run the tests and count them. Every test program prints TAP; this adds the lines up.
 #
-# Groups: e2e sim conformance sanitized R cross programs misuse unit tlfl model guest (all without arguments). Two of them run at
+# Groups: e2e apps sim conformance sanitized R cross programs misuse unit tlfl model guest (all without arguments). Two of them run at
 # a time, since no test measures time; LANES=1: one. What was skipped is listed with its reason, what failed with its file. The
 # last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
 # The output of each test program is kept in $BUILD/test-logs/.
@@ -17,7 +17,7 @@ export BUILD
 built() { [ -d "$build/tests/$1" ] || die 3 "$build/tests/$1 is not there: run make tests"; }
 
 # The longest first: two take turns at them, see below.
-groups="e2e sim conformance sanitized R cross programs misuse unit tlfl model guest"
+groups="e2e apps sim conformance sanitized R cross programs misuse unit tlfl model guest"
 # shellcheck disable=SC2086 # words
 [ $# -gt 0 ] || set -- $groups
 for group; do
@@ -140,9 +140,19 @@ R() {
   one R Rscript tests/R/run.R
 }
 
-e2e() {
-  for t in tests/e2e/*.sh; do
+# Whole programs: the applications, traces, what compares one's own command. A group of its own, to share the lanes evenly.
+app_tests="tests/e2e/apps_*.sh tests/e2e/compare.sh tests/e2e/traces.sh tests/e2e/musl.sh"
+apps() {
+  for t in $app_tests; do
     one "${t#tests/}" sh "$t"
+  done
+}
+
+e2e() {
+  # shellcheck disable=SC2086 # patterns, then words
+  whole=" $(echo $app_tests) "
+  for t in tests/e2e/*.sh; do
+    case $whole in *" $t "*) ;; *) one "${t#tests/}" sh "$t" ;; esac
   done
 }
 
