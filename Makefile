@@ -267,9 +267,9 @@ AK := $(B)/bin/ak
 comma := ,
 empty :=
 commas = $(subst $(empty) ,$(comma),$(strip $(1)))
-PIPELINE := paper sensitivity contention clocked fastpath falseshare remote latency planted fragment \
+PIPELINE := paper sensitivity contention clocked lock_hold fastpath falseshare remote latency planted fragment \
             ndjson ndjson-share file_hash fastpath-anatomy coherence quantum slack timed \
-            fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
+            lock_hold-sim fastpath-sim latency-sim model-sim model-sizes-sim model-locked-sim variants-sim
 APP_SWEEPS := $(filter $(basename $(notdir $(wildcard experiments/*.sweep))),ndjson ndjson-share ndjson-musl file_hash \
               http_server http_server-rate http_server-pool http_server-musl http_foreign item_store item_store-share redis \
               replay replay-memory)
