@@ -252,17 +252,17 @@ static void take_testimony(struct arena *a, const struct stage *s, struct compar
         fail(a, l, COMPARE_NOT_SERVED, "",
              "no process of it loaded what was preloaded: it clears the environment, or becomes a static or "
              "privileged program");
-    else if (!reach.served && reach.main_lost && reach.main_seen && !reach.other)
+    else if (!reach.served && reach.main_lost && reach.main_seen)
         fail(
             a, l, COMPARE_NOT_SERVED, "",
-            "%s became a program that did not load what was preloaded: its environment was cleared, or it is "
+            "%s became a program that did not load what was preloaded%s%s: its environment was cleared, or it is "
             "static or privileged",
-            reach.main_seen);
+            reach.main_seen, reach.main_became ? ", " : "", reach.main_became ? reach.main_became : "");
     else if (!reach.served && reach.other)
         fail(a, l, COMPARE_NOT_SERVED, "", "%s did not serve it: %s", c->name, reach.other);
     else if (!reach.served)
         fail(a, l, COMPARE_NOT_SERVED, "",
-             "no process of it that told which allocator it had ran to its end");
+             "no process of it that told which allocator it had is known to have kept it");
     else if (reach.share < REACH_LEAST)
         fail(a, l, COMPARE_NOT_SERVED, "",
              "%s reached only about %.0f %% of its CPU time%s%s: the rest is of %s",

@@ -36,13 +36,24 @@ static bool take_line(struct arena *a, char *line, struct testimony *t)
         if (line)
             *line++ = '\0';
     }
-    const bool start = strcmp(field[KIND], "start") == 0;
-    if ((!start && strcmp(field[KIND], "end") != 0) || !number(field[PID], INT32_MAX, &pid) ||
+    static const char *const kinds[] = {
+        [SAID_START] = "start", [SAID_END] = "end", [SAID_EXEC] = "exec", [SAID_SPAWN] = "spawn"};
+    size_t kind = 0;
+    while (kind < sizeof kinds / sizeof *kinds && strcmp(field[KIND], kinds[kind]) != 0)
+        kind++;
+    if (kind == sizeof kinds / sizeof *kinds || !number(field[PID], INT32_MAX, &pid) ||
         !number(field[PPID], INT32_MAX, &ppid) || !number(field[CPU], UINT64_MAX - 1, &cpu) ||
         !number(field[ERRORS], 3, &errors) || !pid)
         return false;
+    const size_t before = t->processes;
     struct witnessed *w = process_of(a, t, (int)pid, (int)ppid);
-    w->ended = !start;
+    if (kind == SAID_SPAWN && t->processes == before)
+        return true; /* it has told of itself since */
+    w->last = (enum said)kind;
+    if (kind == SAID_EXEC || kind == SAID_SPAWN) {
+        w->became = field[PROGRAM];
+        return true;
+    }
     w->cpu_us = cpu;
     w->disagreeing = (unsigned)errors;
     w->object = field[OBJECT];
@@ -71,12 +82,17 @@ static const char *real_of(struct arena *a, const char *object)
     return real ? real : object;
 }
 
+static bool is_lost(const struct witnessed *w)
+{
+    return w->last == SAID_EXEC || w->last == SAID_SPAWN;
+}
+
 static bool same_object(struct arena *a, const struct witnessed *w, const char *real, const char *build_id)
 {
     return strcmp(real_of(a, w->object), real) == 0 && (!*build_id || strcmp(w->build_id, build_id) == 0);
 }
 
-/* The object with the most CPU time of processes that ended; of all where none did. */
+/* The object with the most CPU time of the processes that count. */
 static void find_object(struct arena *a, const struct testimony *t, const uint64_t *cpu, const bool *counts,
                         struct reach *r)
 {
@@ -99,35 +115,63 @@ static double as_double(uint64_t us)
     return (double)us;
 }
 
+/* One that was not served, in words. */
+static const char *unserved_words(struct arena *a, const struct witnessed *w)
+{
+    if (is_lost(w))
+        return arena_printf(
+            a,
+            "%s, which loaded nothing that was preloaded: it is static or privileged, or its environment was "
+            "cleared",
+            w->became);
+    return arena_printf(a, "%s, whose malloc is of %s%s", w->program,
+                        strcmp(real_of(a, w->object), real_of(a, w->program)) == 0 ? "its own" : w->object,
+                        w->disagreeing ? " and its free of another object" : "");
+}
+
+/* The command itself, where it told: whether its last word can be taken for what it was to its end. One that a signal
+ * ended could say no end, but what it ran at last has to be what it said at its start; one that ended in order and
+ * said none became another program, or is no better known. */
+static bool main_known(const struct witnessed *w, const struct tree *tree)
+{
+    if (!w || is_lost(w))
+        return false;
+    return w->last == SAID_END ||
+           (tree->main_killed && (!tree->main_program || strcmp(tree->main_program, w->program) == 0));
+}
+
 void testimony_judge(struct arena *a, const struct testimony *t, const struct tree *tree, const char *real,
                      const char *build_id, struct reach *r)
 {
     *r = (struct reach){.processes = t->processes};
-    uint64_t *cpu = arena_alloc(a, (t->processes + 1) * sizeof *cpu), told = 0, ended = 0;
+    uint64_t *cpu = arena_alloc(a, (t->processes + 1) * sizeof *cpu), told = 0;
     bool *counts = arena_alloc(a, (t->processes + 1) * sizeof *counts);
     const struct witnessed *main_process = NULL;
-    size_t main_at = 0;
+    size_t ended = 0, open = 0;
+    for (size_t i = 0; i < t->processes; i++)
+        if (t->process[i].pid == tree->main_pid)
+            main_process = &t->process[i];
+    r->main_seen = main_process ? main_process->program : NULL;
+    r->main_became = main_process && is_lost(main_process) ? main_process->became : NULL;
+    r->main_lost = !main_known(main_process, tree);
     for (size_t i = 0; i < t->processes; i++) {
         const struct witnessed *w = &t->process[i];
-        counts[i] = w->ended;
-        cpu[i] = w->ended ? w->cpu_us : 0;
+        counts[i] = !is_lost(w) && !(w == main_process && r->main_lost);
+        cpu[i] = w->last == SAID_END ? w->cpu_us : 0;
         told += cpu[i];
-        ended += w->ended;
-        if (w->pid == tree->main_pid) {
-            main_process = w;
-            main_at = i;
-        }
+        ended += w->last == SAID_END;
     }
-    r->main_seen = main_process ? main_process->program : NULL;
-    r->main_lost = !main_process || !main_process->ended;
-    /* One that a signal ended could not say so: what it ran at last has to be what it said at its start. The rest of
-     * the tree's time is then taken for its own. */
-    if (main_process && !main_process->ended && tree->main_killed &&
-        (!tree->main_program || strcmp(tree->main_program, main_process->program) == 0)) {
-        r->main_lost = false;
-        counts[main_at] = true;
-        cpu[main_at] = tree->cpu_us > told ? tree->cpu_us - told : 0;
-        told += cpu[main_at];
+    open = t->processes - ended;
+    /* Who said no end gets an equal part of what nobody told of; without such, it is of processes without a line. */
+    const uint64_t allowance =
+        UNSEEN_US_PER_PROCESS * ended + UNSEEN_US_PER_MIB * (tree->largest_bytes >> 20);
+    uint64_t unseen = tree->cpu_us > told + allowance ? tree->cpu_us - told - allowance : 0;
+    if (open) {
+        for (size_t i = 0; i < t->processes; i++)
+            if (t->process[i].last != SAID_END)
+                cpu[i] = unseen / open;
+        told += unseen / open * open;
+        unseen = 0;
     }
     find_object(a, t, cpu, counts, r);
     if (!real) {
@@ -135,28 +179,20 @@ void testimony_judge(struct arena *a, const struct testimony *t, const struct tr
         build_id = r->build_id;
     }
     uint64_t served = 0, costliest = 0, largest = 0;
-    for (size_t i = 0; real && i < t->processes; i++) {
+    for (size_t i = 0; i < t->processes; i++) {
         const struct witnessed *w = &t->process[i];
-        if (!counts[i])
-            continue;
-        if (same_object(a, w, real, build_id) && !w->disagreeing) {
+        if (real && counts[i] && same_object(a, w, real, build_id) && !w->disagreeing) {
             served += cpu[i];
             r->served++;
             if (!r->program || cpu[i] > largest) {
                 r->program = w->program;
                 largest = cpu[i];
             }
-        } else if (!r->other || cpu[i] > costliest) {
+        } else if ((counts[i] || is_lost(w)) && (!r->other || cpu[i] > costliest)) {
             costliest = cpu[i];
-            r->other = arena_printf(a, "%s, whose malloc is of %s%s", w->program,
-                                    strcmp(real_of(a, w->object), real_of(a, w->program)) == 0 ? "its own"
-                                                                                               : w->object,
-                                    w->disagreeing ? " and its free of another object" : "");
+            r->other = unserved_words(a, w);
         }
     }
-    const uint64_t allowance =
-        UNSEEN_US_PER_PROCESS * ended + UNSEEN_US_PER_MIB * (tree->largest_bytes >> 20);
-    const uint64_t unseen = tree->cpu_us > told + allowance ? tree->cpu_us - told - allowance : 0;
     if (told + unseen)
         r->share = as_double(served) / as_double(told + unseen);
     else

@@ -2,10 +2,12 @@
  * compare_witness.h - which processes of a command an allocator served, from what the witness wrote
  * (witness/witness.h).
  *
- * A process counts by its last line: a process may become another program, and then that one's line follows, or none
- * where it was started without the witness. What no process told of is CPU time of the tree without a line: of static
- * children, of such whose environment was cleared, of killed ones. The kernel's own work at the end of each process
- * is no line's either; an allowance for it is taken off first.
+ * A process counts by its last line. A start or an end: it was served by the object that the line names. An exec or a
+ * spawn: it became a program that has no witness, so it was not served. CPU time is told at an end only; a process that
+ * a signal ended, as the reader of a pipe does its writer, could not. What is left of the tree's is divided equally
+ * among the processes without an end, served or not; where each has its end, it belongs to processes without any line
+ * (started past the C library's calls), and counts as not served. The kernel's own work at the end of each process is
+ * no line's either; an allowance for it is taken off first.
  */
 #ifndef AK_COMPARE_WITNESS_H
 #define AK_COMPARE_WITNESS_H
@@ -19,12 +21,15 @@
 #define UNSEEN_US_PER_PROCESS 1000 /* the end of a process that told of it; generous */
 #define UNSEEN_US_PER_MIB     100  /* of the largest: its pages are given back */
 
+enum said { SAID_START, SAID_END, SAID_EXEC, SAID_SPAWN };
+
 struct witnessed {
-    int pid, ppid; /* ppid: at its first line */
-    bool ended;    /* its last line is an end */
-    uint64_t cpu_us;
-    unsigned disagreeing;                    /* of free, calloc and realloc */
-    const char *object, *build_id, *program; /* of the last line */
+    int pid, ppid;        /* ppid: at its first line */
+    enum said last;       /* line of it */
+    uint64_t cpu_us;      /* these by its last start or end; NULL and 0: it has none */
+    unsigned disagreeing; /* of free, calloc and realloc */
+    const char *object, *build_id, *program;
+    const char *became; /* by its last exec or spawn */
 };
 
 struct testimony {
@@ -44,13 +49,14 @@ struct tree {
 };
 
 struct reach {
-    size_t processes, served;      /* that told */
+    size_t processes, served;      /* that have a line */
     double share;                  /* of the tree's CPU time in processes that were served, about; 0 to 1 */
     const char *object, *build_id; /* that served the most CPU time of all; NULL: nothing told */
     const char *program;           /* served so */
-    const char *other;     /* the most costly process that was not served, in words; NULL: there is none */
-    bool main_lost;        /* the command itself became something that did not tell */
-    const char *main_seen; /* the last program of it that did tell; NULL: none */
+    const char *other;       /* the most costly process that was not served, in words; NULL: there is none */
+    bool main_lost;          /* the command itself became something that did not tell */
+    const char *main_seen;   /* the last program of it that did tell; NULL: none */
+    const char *main_became; /* what it became then; NULL: not known */
 };
 /* `real` and `build_id`: of the allocator; NULL: whatever served the most (then all of that object count as served). */
 void testimony_judge(struct arena *, const struct testimony *, const struct tree *, const char *real,

@@ -1,9 +1,11 @@
 /*
- * witness.c - libak-witness.so, preloaded before an allocator: tells which object serves malloc in each process of a
- * command, and how that process ended. The loader only warns of a library that it cannot load, a program may bring a malloc
- * of its own, and a child may be static or have another environment: so only what this says counts as served. See witness.h.
+ * witness.c - libak-witness.so, preloaded before an allocator: tells which object serves malloc in each process of
+ * a command, what that process becomes, and how it ended. The loader only warns of a library that it cannot load, a
+ * program may bring a malloc of its own, and a child may be static or have another environment: so only what this
+ * says counts as served. See witness.h.
  *
- * It allocates nothing and keeps no file open. A process costs two short writes more, the same under every allocator.
+ * It allocates nothing and keeps no file open. A process costs two to four short writes more, the same under every
+ * allocator.
  */
 #include "witness.h"
 
@@ -11,7 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +26,7 @@
 #include <unistd.h>
 
 #define ID_BYTES 32
+#define VISIBLE  __attribute__((visibility("default")))
 
 /* Known from the start on, and inherited by a fork. */
 static char log_path[4096], object[4096], program[4096];
@@ -83,17 +90,16 @@ static void copy_name(char *to, size_t room, const char *from)
     to[i] = '\0';
 }
 
-static void say(const char *kind)
+/* `what`: the program of the line. */
+static void say_of(const char *kind, pid_t pid, pid_t parent, long long us, const char *what)
 {
-    char line[sizeof object + sizeof program + 256];
-    struct rusage used;
+    char name[sizeof program], line[sizeof object + sizeof program + 256];
     const int error = errno;
-    if (!says || getrusage(RUSAGE_SELF, &used) != 0)
+    if (!says)
         return;
-    const long long us = (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000ll + used.ru_utime.tv_usec +
-                         used.ru_stime.tv_usec;
-    const int length = snprintf(line, sizeof line, "%s\t%d\t%d\t%lld\t%u\t%s\t%s\t%s\n", kind, (int)getpid(),
-                                (int)getppid(), us, disagreeing, object, build_id, program);
+    copy_name(name, sizeof name, what);
+    const int length = snprintf(line, sizeof line, "%s\t%d\t%d\t%lld\t%u\t%s\t%s\t%s\n", kind, (int)pid,
+                                (int)parent, us, disagreeing, object, build_id, name);
     const int file = open(log_path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (file >= 0) {
         if (length > 0 && (size_t)length < sizeof line && write(file, line, (size_t)length) != length)
@@ -103,11 +109,46 @@ static void say(const char *kind)
     errno = error;
 }
 
+static void say(const char *kind, const char *what)
+{
+    struct rusage used;
+    const int error = errno;
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        say_of(kind, getpid(), getppid(),
+               (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000ll + used.ru_utime.tv_usec +
+                   used.ru_stime.tv_usec,
+               what);
+    errno = error;
+}
+
+static void forked(void)
+{
+    say("start", program);
+}
+
+/* What comes after this library, be it the C library's or another preloaded one's. */
+static int (*next_execve)(const char *, char *const *, char *const *);
+static int (*next_execvpe)(const char *, char *const *, char *const *);
+static int (*next_fexecve)(int, char *const *, char *const *);
+typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *,
+                           const posix_spawnattr_t *, char *const *, char *const *);
+static spawn_function *next_spawn, *next_spawnp;
+
+static void find_next(void)
+{
+    *(void **)&next_execve = dlsym(RTLD_NEXT, "execve");
+    *(void **)&next_execvpe = dlsym(RTLD_NEXT, "execvpe");
+    *(void **)&next_fexecve = dlsym(RTLD_NEXT, "fexecve");
+    *(void **)&next_spawn = dlsym(RTLD_NEXT, "posix_spawn");
+    *(void **)&next_spawnp = dlsym(RTLD_NEXT, "posix_spawnp");
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     static const char *const others[] = {"free", "calloc", "realloc"};
     const char *path = getenv(WITNESS_VARIABLE);
     Dl_info info, other;
+    find_next();
     if (!path || strlen(path) >= sizeof log_path)
         return;
     const void *base = resolve("malloc", &info);
@@ -120,25 +161,134 @@ __attribute__((constructor)) static void begin(void)
     dl_iterate_phdr(find_object, (void *)base);
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
-    copy_name(program, sizeof program, program);
     says = true;
-    say("start");
+    pthread_atfork(NULL, NULL, forked);
+    say("start", program);
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    say("end");
+    say("end", program);
 }
 
 /* Shells and servers end their forked children by these, past all destructors. */
-__attribute__((visibility("default"))) _Noreturn void _exit(int status)
+VISIBLE _Noreturn void _exit(int status)
 {
-    say("end");
+    say("end", program);
     for (;;)
         syscall(SYS_exit_group, status);
 }
 
-__attribute__((visibility("default"))) _Noreturn void _Exit(int status)
+VISIBLE _Noreturn void _Exit(int status)
 {
     _exit(status);
+}
+
+/* ---- a process becomes another program, or starts one ---- */
+
+/* It is still what it was where that fails. */
+static int failed(void)
+{
+    say("start", program);
+    return -1;
+}
+
+VISIBLE int execve(const char *path, char *const argv[], char *const env[])
+{
+    if (!next_execve)
+        find_next();             /* another library's constructor came first */
+    if (access(path, F_OK) != 0) /* shells try every folder of PATH */
+        return next_execve(path, argv, env);
+    say("exec", path);
+    next_execve(path, argv, env);
+    return failed();
+}
+
+VISIBLE int execvpe(const char *file, char *const argv[], char *const env[])
+{
+    if (!next_execvpe)
+        find_next();
+    say("exec", file);
+    next_execvpe(file, argv, env);
+    return failed();
+}
+
+VISIBLE int fexecve(int fd, char *const argv[], char *const env[])
+{
+    if (!next_fexecve)
+        find_next();
+    say("exec", argv[0] ? argv[0] : "?");
+    next_fexecve(fd, argv, env);
+    return failed();
+}
+
+VISIBLE int execv(const char *path, char *const argv[])
+{
+    return execve(path, argv, environ);
+}
+
+VISIBLE int execvp(const char *file, char *const argv[])
+{
+    return execvpe(file, argv, environ);
+}
+
+/* The arguments of a list call, up to its NULL, and the environment behind that. */
+#define LISTED(first, call, environment)                                                                     \
+    va_list list, again;                                                                                     \
+    size_t count = 1;                                                                                        \
+    va_start(list, first);                                                                                   \
+    va_copy(again, list);                                                                                    \
+    while (va_arg(again, char *))                                                                            \
+        count++;                                                                                             \
+    va_end(again);                                                                                           \
+    char *argv[count + 1];                                                                                   \
+    argv[0] = (char *)(uintptr_t)(first);                                                                    \
+    for (size_t i = 1; i <= count; i++)                                                                      \
+        argv[i] = va_arg(list, char *);                                                                      \
+    char *const *env = environment;                                                                          \
+    va_end(list);                                                                                            \
+    return call(target, argv, env)
+
+VISIBLE int execl(const char *target, const char *first, ...)
+{
+    LISTED(first, execve, environ);
+}
+
+VISIBLE int execlp(const char *target, const char *first, ...)
+{
+    LISTED(first, execvpe, environ);
+}
+
+VISIBLE int execle(const char *target, const char *first, ...)
+{
+    LISTED(first, execve, va_arg(list, char *const *));
+}
+
+static int spawn(spawn_function *next, pid_t *pid, const char *path,
+                 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+                 char *const argv[], char *const env[])
+{
+    pid_t started = 0;
+    const int error = next(&started, path, actions, attributes, argv, env);
+    if (error == 0 && pid)
+        *pid = started;
+    if (error == 0)
+        say_of("spawn", started, getpid(), 0, path);
+    return error;
+}
+
+VISIBLE int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                        const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+{
+    if (!next_spawn)
+        find_next();
+    return spawn(next_spawn, pid, path, actions, attributes, argv, env);
+}
+
+VISIBLE int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                         const posix_spawnattr_t *attributes, char *const argv[], char *const env[])
+{
+    if (!next_spawnp)
+        find_next();
+    return spawn(next_spawnp, pid, file, actions, attributes, argv, env);
 }

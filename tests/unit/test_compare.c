@@ -220,6 +220,75 @@ static void lost(void **state)
     assert_true(r.main_lost);
 }
 
+/* `sort n | head -3` and `timeout 1 program`: a signal ends the one that does the work, which tells no CPU time. */
+static void killed(void **state)
+{
+    (void)state;
+    struct reach r;
+    const struct tree tree = {.main_pid = 10, .cpu_us = 305000};
+    judge("start\t10\t9\t1000" GOOD "/bin/sh\n"
+          "start\t11\t10\t50" GOOD "/bin/sh\n"
+          "exec\t11\t10\t100" GOOD "/bin/sort\n"
+          "start\t11\t10\t900" GOOD "/bin/sort\n"
+          "start\t12\t10\t900" GOOD "/bin/head\n"
+          "end\t12\t10\t1000" GOOD "/bin/head\n"
+          "end\t10\t9\t2000" GOOD "/bin/sh\n",
+          tree, &r);
+    assert_int_equal(r.processes, 3);
+    assert_int_equal(r.served, 3);
+    assert_float_equal(r.share, 1, 0);
+    assert_null(r.other);
+    assert_string_equal(r.program, "/bin/sort"); /* what is left of the tree's time is its */
+    /* of another object: no less unserved for its end */
+    judge("start\t11\t10\t900" OTHER "/bin/sort\n"
+          "end\t10\t9\t3000" GOOD "/bin/sh\n",
+          tree, &r);
+    assert_int_equal(r.served, 1);
+    assert_float_equal(r.share, 3. / 304, 1e-9);
+    assert_non_null(strstr(r.other, "/bin/sort"));
+}
+
+/* A child that became a program without the witness: it is named, and what is left of the tree's time is its. */
+static void became_another(void **state)
+{
+    (void)state;
+    struct reach r;
+    const struct tree tree = {.main_pid = 10, .cpu_us = 104000};
+    const char *const ways[] = {"exec", "spawn"};
+    for (size_t i = 0; i < 2; i++) {
+        judge(arena_printf(&arena,
+                           "start\t10\t9\t1000" GOOD "/bin/sh\n%s\t11\t10\t0" GOOD
+                           "./static\nend\t10\t9\t3000" GOOD "/bin/sh\n",
+                           ways[i]),
+              tree, &r);
+        assert_int_equal(r.processes, 2);
+        assert_int_equal(r.served, 1);
+        assert_float_equal(r.share, 3. / 103, 1e-9);
+        assert_non_null(strstr(r.other, "./static"));
+        assert_false(r.main_lost);
+    }
+    /* beside one that a signal ended, nobody knows whose it is: to each the same */
+    judge("start\t12\t10\t900" GOOD "/bin/sort\n"
+          "exec\t11\t10\t0" GOOD "./static\n"
+          "end\t10\t9\t3000" GOOD "/bin/sh\n",
+          tree, &r);
+    assert_int_equal(r.served, 2);
+    assert_float_equal(r.share, 53. / 103, 1e-9);
+    /* a spawned one's own start may come before the line of its spawn */
+    judge("start\t11\t10\t900" GOOD "/bin/work\n"
+          "spawn\t11\t10\t0" GOOD "work\n"
+          "end\t11\t10\t101000" GOOD "/bin/work\n"
+          "end\t10\t9\t3000" GOOD "/bin/sh\n",
+          tree, &r);
+    assert_int_equal(r.served, 2);
+    assert_float_equal(r.share, 1, 0);
+    judge("start\t10\t9\t1000" GOOD "/bin/env\nexec\t10\t9\t1000" GOOD "prog\n", tree, &r);
+    assert_true(r.main_lost);
+    assert_int_equal(r.served, 0);
+    assert_string_equal(r.main_seen, "/bin/env");
+    assert_string_equal(r.main_became, "prog");
+}
+
 /* Whatever stands in the log, nothing is believed that is no line. */
 static void torn(void **state)
 {
@@ -356,6 +425,8 @@ int main(void)
         cmocka_unit_test_teardown(verdicts, give_back),
         cmocka_unit_test_teardown(served, give_back),
         cmocka_unit_test_teardown(partly_served, give_back),
+        cmocka_unit_test_teardown(killed, give_back),
+        cmocka_unit_test_teardown(became_another, give_back),
         cmocka_unit_test_teardown(lost, give_back),
         cmocka_unit_test_teardown(torn, give_back),
         cmocka_unit_test_teardown(targets, give_back),
