@@ -33,11 +33,12 @@ static void count_interrupt(int signal_number)
 
 void child_watch_interrupts(void)
 {
-    struct sigaction action = {.sa_handler = count_interrupt}; /* no SA_RESTART: poll must wake */
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = count_interrupt}, before; /* no SA_RESTART: poll must wake */
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
 }
 
 static uint64_t now_ms(void)

@@ -56,7 +56,8 @@ struct child;
 
 /* Interrupts (SIGINT, SIGTERM, SIGHUP) that reached ak since child_watch_interrupts. */
 extern volatile sig_atomic_t child_interrupts;
-/* From now on count them instead of dying. */
+/* From now on count them instead of dying. Those that whoever started ak had ignored (nohup, a shell's background) stay
+ * ignored. */
 void child_watch_interrupts(void);
 
 /* Run to the end. False if ak-launch itself cannot be started (AK_ENVIRONMENT), or where interrupts_max is 1 and an

@@ -207,10 +207,17 @@ is "nothing runs on" "$(pgrep -fx 'sleep 4321' | wc -l)" 0
 
 # ---- an interruption ----
 
-"$build/bin/ak" compare --no-profile --allocators tlfl --runs 10000 --warmup 0 --csv stopped.csv -- ./work 1000 > out 2> err &
+# begun ROUND: the comparison in the background has come that far, or has ended
+begun() { while kill -0 $compare 2> /dev/null && ! grep -q "round $1/" err; do sleep 0.05; done; }
+(trap '' HUP && exec "$build/bin/ak" compare --no-profile --allocators tlfl --runs 10000 --warmup 0 --csv stopped.csv -- ./work 1000) > out 2> err &
 compare=$!
-while kill -0 $compare 2> /dev/null && ! grep -q 'round 3/' err; do sleep 0.05; done
+begun 3
+kill -HUP $compare # ignored before ak began, as by nohup; INT is by the shell's & (a TERM ends it)
 kill -INT $compare
+at=$(sed -n 's|^ak: round \([0-9]*\)/.*|\1|p' err | tail -n 1)
+begun $((at + 2))
+check "what was ignored at the start stays ignored" kill -0 $compare
+kill -TERM $compare
 wait $compare
 is "interrupted: exit 1" $? 1
 check "what was measured is shown and written" sh -c 'grep -q "^stopped: " out && [ "$(wc -l < stopped.csv)" -gt 4 ]'

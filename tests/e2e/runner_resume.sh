@@ -176,10 +176,10 @@ pid=$!
 check "the first one is at it" wait_until 10 test -f busy/meta.json
 is "a second ak on the folder: exit 2" "$(code ak run acts.sweep --preset smoke --out busy --resume)" 2
 check "it says so" grep -q 'another ak' "$dir/err"
-kill -INT $pid
+kill -TERM $pid # a shell has its background ignore INT, and ak leaves it so
 sleep 0.3
 check "one interrupt waits for the row" kill -0 $pid
-kill -INT $pid
+kill -TERM $pid
 wait $pid
 is "two interrupts: exit 1" $? 1
 check "they tell how to go on" grep -q -- --resume out.txt
