@@ -4,6 +4,7 @@
 #include "compare_witness.h"
 #include "meta.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define STAGE_NAME "ak-compare-" /* then the process's id: tells whose it is */
 #define STACK_GRAIN                                                                                          \
     4096 /* strings of a new process are padded to a multiple: they shift its stack, and with it speed */
 #define LOG_BYTES_MAX ((size_t)256 << 20)
@@ -55,14 +57,56 @@ const char *stage_loadable(struct arena *a, const struct stage *s, const char *l
     return NULL;
 }
 
+/* Where temporary files go, in a form that LD_PRELOAD can carry. */
+static const char *stages(void)
+{
+    const char *where = getenv("TMPDIR");
+    return where && *where == '/' && !strpbrk(where, ": \t\n") ? where : "/tmp";
+}
+
+/* A folder without folders in it, if it is this user's own. */
+static void remove_stage(const char *path)
+{
+    struct stat st;
+    const struct dirent *entry;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() ? fdopendir(fd) : NULL;
+    if (!folder && fd >= 0)
+        close(fd);
+    if (!folder)
+        return;
+    while ((entry = readdir(folder)))
+        unlinkat(fd, entry->d_name, 0);
+    closedir(folder);
+    rmdir(path);
+}
+
+/* Those of comparisons that were killed. */
+static void sweep_stages(const char *where)
+{
+    struct arena a = {0};
+    DIR *all = opendir(where);
+    const struct dirent *entry;
+    while (all && (entry = readdir(all))) {
+        if (strncmp(entry->d_name, STAGE_NAME, strlen(STAGE_NAME)) != 0)
+            continue;
+        char *end;
+        const long pid = strtol(entry->d_name + strlen(STAGE_NAME), &end, 10);
+        if (pid > 0 && pid <= INT32_MAX && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            remove_stage(arena_printf(&a, "%s/%s", where, entry->d_name));
+    }
+    if (all)
+        closedir(all);
+    arena_free(&a);
+}
+
 bool stage_open(struct arena *a, const struct paths *paths, const struct comparison *c, struct stage *s,
                 struct fault *f)
 {
     *s = (struct stage){.paths = paths, .comparison = c};
-    const char *where = getenv("TMPDIR");
-    if (!where || *where != '/' || strpbrk(where, ": \t\n"))
-        where = "/tmp";
-    char *folder = arena_printf(a, "%s/ak-compare-XXXXXX", where);
+    const char *where = stages();
+    sweep_stages(where);
+    char *folder = arena_printf(a, "%s/" STAGE_NAME "%d-XXXXXX", where, (int)getpid());
     if (!mkdtemp(folder))
         return fault_set(f, AK_ENVIRONMENT, "%s: no temporary folder: %s (TMPDIR names another place)", where,
                          strerror(errno));
@@ -78,15 +122,8 @@ bool stage_open(struct arena *a, const struct paths *paths, const struct compari
 
 void stage_close(struct stage *s)
 {
-    struct arena a = {0};
-    if (!s->folder)
-        return;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        unlink(in_folder(&a, s, files[i]));
-    for (unsigned i = 0; unlink(in_folder(&a, s, arena_printf(&a, "library-%u.so", i))) == 0; i++)
-        ;
-    rmdir(s->folder);
-    arena_free(&a);
+    if (s->folder)
+        remove_stage(s->folder);
     s->folder = NULL;
 }
 

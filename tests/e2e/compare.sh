@@ -221,6 +221,16 @@ kill -TERM $compare
 wait $compare
 is "interrupted: exit 1" $? 1
 check "what was measured is shown and written" sh -c 'grep -q "^stopped: " out && [ "$(wc -l < stopped.csv)" -gt 4 ]'
+"$build/bin/ak" compare --no-profile --allocators tlfl --runs 100000 -- ./work 1000 > out 2> err &
+compare=$!
+begun 1
+kill -KILL $compare
+wait $compare 2> said
+mkdir "tmp/ak-compare-$$-abcdef"
+is "a killed comparison leaves its folder" "$(ls tmp | grep -c "^ak-compare-$compare-")" 1
+quick --runs 1 -- ./work 10 > out 2> err
+is "the next one removes that, and none whose process lives" "$(ls tmp)" "ak-compare-$$-abcdef"
+rmdir tmp/*
 is "whole rows" "$(awk -F, '{ print (NF == 31) }' stopped.csv | sort -u)" 1
 is "nothing was left by any of these" "$(ls tmp; ls -d "a b"/ak-compare* 2> /dev/null)" ""
 finish
