@@ -8,6 +8,7 @@
 #include "compare_report.h"
 #include "compare_table.h"
 #include "output.h"
+#include "places.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -66,6 +67,33 @@ static bool check_input(const char *path, struct fault *f)
            fault_set(f, AK_USAGE, "compare: --stdin %s: %s", path, strerror(errno));
 }
 
+static bool blank(const char *text)
+{
+    return text && !text[strspn(text, " \t\n")];
+}
+
+static bool same_file(struct arena *a, const char *one, const char *other)
+{
+    const char *x = path_real(a, one), *y = path_real(a, other);
+    const char *in_x = path_real(a, path_folder(a, one)), *in_y = path_real(a, path_folder(a, other));
+    if (x && y)
+        return strcmp(x, y) == 0;
+    return !x && !y && in_x && in_y && strcmp(in_x, in_y) == 0 &&
+           strcmp(path_name(one), path_name(other)) == 0;
+}
+
+static bool check_texts(struct arena *a, const struct compare_options *o, struct fault *f)
+{
+    if (blank(o->csv) || blank(o->plot))
+        return fault_set(f, AK_USAGE, "compare: %s '', expected a file", blank(o->csv) ? "--csv" : "--plot");
+    if (o->csv && o->plot && same_file(a, o->csv, o->plot))
+        return fault_set(f, AK_USAGE, "compare: --csv and --plot are both %s, expected two files", o->csv);
+    if (blank(o->ready) || blank(o->load))
+        return fault_set(f, AK_USAGE, "compare: %s '', expected a line for sh",
+                         blank(o->ready) ? "--ready" : "--load");
+    return true;
+}
+
 /* Options, then --, then the command, which is left as it is. */
 static bool read_options(struct arena *a, int argc, char **argv, struct compare_options *o, struct fault *f)
 {
@@ -108,7 +136,7 @@ static bool read_options(struct arena *a, int argc, char **argv, struct compare_
         !take_number("--warmup", warmup, 0, RUNS_MOST, &o->warmup, f) ||
         !take_number("--seed", seed, 0, UINT32_MAX, &o->seed, f) ||
         !take_number("--timeout", timeout, 1, TIMEOUT_MOST_S, &timeout_s, f) ||
-        !take_signal(stop, &o->stop_signal, f) || !check_input(o->in, f))
+        !take_signal(stop, &o->stop_signal, f) || !check_input(o->in, f) || !check_texts(a, o, f))
         return false;
     o->timeout_ms = timeout_s * 1000u;
     if (!o->load != !o->ready)

@@ -28,6 +28,10 @@ static bool names_wanted(struct suite *s, const char *text, struct words *names,
         const char *equals = strchr(list.word[i], '='), *name = list.word[i];
         if (equals) {
             name = arena_strndup(&s->arena, name, (size_t)(equals - name));
+            if (registry_find(&s->registry, name) && !words_have(names, name))
+                return fault_set(f, AK_USAGE,
+                                 "--allocators: %s=%s: %s is a name of the registry: choose another", name,
+                                 equals + 1, name);
             if (!registry_add_library(&s->arena, &s->registry, name, equals + 1, f))
                 return false;
         }

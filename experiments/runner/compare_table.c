@@ -66,9 +66,9 @@ static void fill_row(struct arena *a, const struct comparison *cmp, size_t i, ch
     else
         snprintf(row[SHARE], CELL, "%.1f %%", c->share.malloc_share * 100);
     if (i == 0) {
-        snprintf(row[RATIO], CELL, "1");
+        snprintf(row[RATIO], CELL, s.ok ? "1" : "-");
         snprintf(row[INTERVAL], CELL, "the default");
-        snprintf(row[PEAK_RATIO], CELL, "1");
+        snprintf(row[PEAK_RATIO], CELL, s.ok ? "1" : "-");
         return;
     }
     cell_ratio(row[RATIO], s.wall.value);
@@ -151,10 +151,10 @@ static void add_heading(struct arena *a, const struct comparison *cmp, struct bu
     const struct compare_options *o = &cmp->options;
     buffer_addf(b, "%s\n", compare_command_text(a, cmp));
     buffer_addf(b,
-                "medians of %s launches under each allocator, interleaved in random order (seed %" PRIu64
+                "medians of %s launch%s under each allocator, interleaved in random order (seed %" PRIu64
                 "), after %" PRIu64 " warm-up%s\n",
-                cmp->stopped ? "the" : arena_printf(a, "%" PRIu64, o->runs), o->seed, o->warmup,
-                o->warmup == 1 ? "" : "s");
+                cmp->stopped ? "the" : arena_printf(a, "%" PRIu64, o->runs),
+                o->runs == 1 && !cmp->stopped ? "" : "es", o->seed, o->warmup, o->warmup == 1 ? "" : "s");
     buffer_addf(b, "ratios to the default are paired by round; intervals by exact order statistics%s\n",
                 o->runs < PAIRS_LEAST ? arena_printf(a, ", and none from fewer than %d launches", PAIRS_LEAST)
                                       : "");

@@ -34,6 +34,8 @@ static const char *const private_names[] = {"je_malloc", "mi_malloc", "tc_malloc
 static bool find_file(struct arena *a, const char *command, const char **path, struct fault *f)
 {
     *path = strchr(command, '/') ? command : program_find(a, command);
+    if (!*path && path_is_folder(command))
+        *path = command;
     if (!*path)
         return fault_set(f, AK_USAGE, "compare: %s: command not found", command);
     if (path_is_folder(*path))

@@ -65,6 +65,12 @@ refused "runs that are none" 2 "whole number from 1" --runs 0 -- true
 refused "a signal that is none" 2 "expected a signal" --ready true --load true --stop TREM -- true
 refused "a load without ready" 2 "expected both" --load true -- true
 refused "a stop without a server" 2 "expected all" --stop INT -- true
+refused "an empty load" 2 "--load ''" --ready true --load '' -- true
+refused "an empty ready" 2 "--ready ''" --ready ' ' --load true -- true
+refused "an empty CSV" 2 "--csv '', expected a file" --csv '' -- true
+refused "an empty plot" 2 "--plot '', expected a file" --plot '' -- true
+refused "one file for two" 2 "expected two files" --csv x.svg --plot ./x.svg -- true
+refused "a name of the registry for another library" 2 "is a name of the registry: choose another" --allocators tlfl="$dir/libown.so" -- true
 refused "an unknown allocator" 2 "did you mean 'tlfl'" --allocators tlfll -- true
 refused "an allocator twice" 2 "twice" --allocators tlfl,tlfl -- true
 refused "a library that is not there" 3 "nothing was run" --allocators mine=/no/such.so -- true
@@ -73,6 +79,7 @@ refused "an input that is not there" 2 "No such file" --stdin none -- true
 refused "a command that is not there" 2 "command not found" -- no-such-command
 refused "a path that is not there" 2 "No such file" -- ./none
 refused "a folder" 2 "a folder" -- "$dir"
+refused "the folder one is in" 2 "\.: a folder" -- .
 : > text && chmod +x text
 refused "a file of no kind" 2 "neither an ELF program nor a script" -- ./text
 chmod -x text
@@ -106,6 +113,7 @@ is "nothing was left by any of these" "$(ls tmp)" ""
 # ---- a good command ----
 
 is "a command: exit 0" "$(code ak compare --allocators tlfl --runs 6 --seed 7 --csv a.csv --plot a.svg -- ./work 100000)" 0
+check "the heading counts them" grep -q "^medians of 6 launches under" out
 check "the table has both" sh -c 'grep -q "^glibc .* 6 " out && grep -q "^tlfl .* 6 " out'
 check "a verdict in words" grep -Eq '^tlfl +(worth it|not worth it|costs memory|cannot tell yet): ' out
 check "the share, or why there is none" grep -Eq '^malloc and free take [0-9.]+ %|^share in malloc and free: not known: .' out
@@ -141,6 +149,7 @@ check "no interval from them, and no verdict" jq -e '.allocators[1] | .wall.low 
 
 echo 'int f(void) { return 1; }' > f.c
 is "a compiler: exit 0" "$(code quick --runs 1 --csv gcc.csv -- "${CC:-gcc}" -c f.c -o f.o)" 0
+check "one launch is one" grep -q "^medians of 1 launch under" out
 check "it, its compiler and its assembler are all served" sh -c '[ "$1" -ge 3 ] && [ "$1" = "$2" ]' sh \
   "$(column gcc.csv processes '$c["kind"] == "timed" && $c["allocator"] == "tlfl"')" \
   "$(column gcc.csv processes_served '$c["kind"] == "timed" && $c["allocator"] == "tlfl"')"
@@ -221,6 +230,14 @@ kill -TERM $compare
 wait $compare
 is "interrupted: exit 1" $? 1
 check "what was measured is shown and written" sh -c 'grep -q "^stopped: " out && [ "$(wc -l < stopped.csv)" -gt 4 ]'
+: > err
+"$build/bin/ak" compare --no-profile --allocators tlfl --warmup 10000 -- ./work 1000 > out 2> err &
+compare=$!
+while kill -0 $compare 2> /dev/null && ! grep -q "warm-up 2/" err; do sleep 0.05; done
+kill -TERM $compare
+wait $compare
+check "stopped before any round: no ratio of the default" grep -Eq '^glibc.* 0 +- +- +the default +- +- +- +- ' out
+: > err
 "$build/bin/ak" compare --no-profile --allocators tlfl --runs 100000 -- ./work 1000 > out 2> err &
 compare=$!
 begun 1
