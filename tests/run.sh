@@ -4,7 +4,7 @@
 # Groups: e2e apps sim conformance sanitized R cross programs misuse unit tlfl model guest (all without arguments). Two of them run at
 # a time, since no test measures time; LANES=1: one. What was skipped is listed with its reason, what failed with its file. The
 # last line is `N passed, N failed, N skipped`; exit 1 if anything failed.
-# The output of each test program is kept in $BUILD/test-logs/.
+# The output of each test program is kept in $BUILD/test-logs/, and how long each took in test-logs/seconds.
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 3
@@ -34,10 +34,12 @@ one() {
   shift
   log=$logs/$(printf '%s' "$name" | tr '/ ' '__').log
   printf '%s\n' "$name"
+  began=$(date +%s)
   timeout -k 10 "$limit" "$@" > "$log" 2>&1 < /dev/null &
   child=$!
   wait "$child"
   code=$?
+  printf '%s %s\n' "$(($(date +%s) - began))" "$name" >> "$logs/seconds"
   awk -v name="$name" -v code="$code" '
     /^1\.\.[0-9]+/ { plan = substr($0, 4) + 0; planned = 1 }
     # cmocka writes a skipped test as "not ok N # SKIP name"
@@ -170,7 +172,7 @@ lane() {
   exit 0 # what failed is in the results
 }
 
-rm -rf "$logs/taken" "$logs"/results*
+rm -rf "$logs/taken" "$logs"/results* "$logs/seconds"
 mkdir "$logs/taken" || exit 3
 lanes=
 for number in $(seq "$LANES"); do
