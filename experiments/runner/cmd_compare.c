@@ -384,11 +384,12 @@ AK_COMMAND(
     "  --json            the result as JSON on standard output\n"
     "  --plot FILE       the ratios as FILE.svg or FILE.pdf (needs gnuplot)\n"
     "  --stdin FILE      standard input of the command (default /dev/null)\n"
-    "  --ready CMD       the command is a server: run this until it succeeds, then the load\n"
+    "  --ready CMD       the command is a server: run this until it succeeds, then the load; it has to fail\n"
+    "                    before the server is started\n"
     "  --load CMD        what drives the server, and is timed\n"
     "  --stop SIGNAL     what ends the server (default TERM)\n"
     "  --seed N          of the order\n"
-    "  --timeout S       seconds that a launch, or the load, may take\n"
+    "  --timeout S       seconds that a launch, or each of --ready and --load, may take\n"
     "  --registry FILE   further allocators, in the format of allocators/registry.ini\n"
     "A share of CPU samples in malloc and free needs perf. docs/compare.md says how a verdict comes about.\n",
     cmd_compare);

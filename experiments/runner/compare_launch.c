@@ -2,6 +2,7 @@
 #include "../witness/witness.h"
 #include "child.h"
 #include "compare_witness.h"
+#include "cputime.h"
 #include "meta.h"
 
 #include <dirent.h>
@@ -23,6 +24,7 @@
 #define SAID_BYTES    2000 /* of stderr, kept of a launch that failed */
 #define SAID_LINES    5
 #define READY_POLL_MS 50
+#define NOBODY_MS     2000       /* for --ready before the start; one that waits by itself shows nobody */
 #define READY_MS      60000      /* a server has so long to be ready, and */
 #define STOP_MS       20000      /* so long to end once it was told */
 #define PROFILE_NS    400000000u /* of CPU time: a shorter command is profiled several times in a row */
@@ -290,11 +292,11 @@ static void take_testimony(struct arena *a, const struct stage *s, struct compar
              "no process of it loaded what was preloaded: it clears the environment, or becomes a static or "
              "privileged program");
     else if (!reach.served && reach.main_lost && reach.main_seen)
-        fail(
-            a, l, COMPARE_NOT_SERVED, "",
-            "%s became a program that did not load what was preloaded%s%s: its environment was cleared, or it is "
-            "static or privileged",
-            reach.main_seen, reach.main_became ? ", " : "", reach.main_became ? reach.main_became : "");
+        fail(a, l, COMPARE_NOT_SERVED, "",
+             "%s became a program that did not load what was preloaded%s%s: its environment was cleared, or "
+             "it is "
+             "static or privileged",
+             reach.main_seen, reach.main_became ? ", " : "", reach.main_became ? reach.main_became : "");
     else if (!reach.served && reach.other)
         fail(a, l, COMPARE_NOT_SERVED, "", "%s did not serve it: %s", c->name, reach.other);
     else if (!reach.served)
@@ -367,12 +369,38 @@ static bool run_line(struct arena *a, const struct stage *s, const char *line, u
     return child_run(s->paths->launcher, &r, o, f);
 }
 
+/* --timeout shortens the limits that are here anyway. */
+static uint64_t at_most(const struct stage *s, uint64_t ms)
+{
+    const uint64_t timeout = s->comparison->options.timeout_ms;
+    return timeout && timeout < ms ? timeout : ms;
+}
+
+/* Who answers before the server was started answers in its place. Told at the first launch, it is the end. */
+static bool nobody_answers(struct arena *a, const struct stage *s, struct compare_launch *l, struct fault *f)
+{
+    struct child_outcome o;
+    if (!run_line(a, s, s->comparison->options.ready, at_most(s, NOBODY_MS), &o, f))
+        return false;
+    const bool answers = o.end == CHILD_EXITED && o.code == 0;
+    child_outcome_free(&o);
+    if (answers && !s->comparison->launches)
+        return fault_set(
+            f, AK_ENVIRONMENT,
+            "compare: --ready succeeds before the server is started, so another one would answer: "
+            "end that one, or give a --ready that only this server can answer");
+    if (answers)
+        fail(a, l, COMPARE_FAILED, "",
+             "--ready succeeded before the server was started: another one answers");
+    return true;
+}
+
 /* Poll until it is ready, or has ended, or took too long; false with a fault. */
 static bool await_ready(struct arena *a, const struct stage *s, struct compare_launch *l,
                         struct child *server, struct fault *f)
 {
     const char *said = in_folder(a, s, "server.err");
-    const uint64_t until = now_ms() + READY_MS;
+    const uint64_t most = at_most(s, READY_MS), until = now_ms() + most;
     size_t length;
     for (;;) {
         struct child_outcome o;
@@ -381,7 +409,8 @@ static bool await_ready(struct arena *a, const struct stage *s, struct compare_l
                  "the server ended before it was ready");
             return true;
         }
-        if (!run_line(a, s, s->comparison->options.ready, READY_MS, &o, f))
+        const uint64_t now = now_ms();
+        if (!run_line(a, s, s->comparison->options.ready, now < until ? until - now : 1, &o, f))
             return false;
         const bool ready = o.end == CHILD_EXITED && o.code == 0;
         const char *why = child_end_words(a, &o);
@@ -390,8 +419,8 @@ static bool await_ready(struct arena *a, const struct stage *s, struct compare_l
         if (ready)
             break;
         if (now_ms() >= until) {
-            fail(a, l, COMPARE_TIMEOUT, tail, "the server was not ready after %d s: --ready ended with %s",
-                 READY_MS / 1000, why);
+            fail(a, l, COMPARE_TIMEOUT, tail,
+                 "the server was not ready after %" PRIu64 " s: the last --ready: %s", most / 1000, why);
             return true;
         }
     }
@@ -440,18 +469,25 @@ static bool run_server(struct arena *a, const struct stage *s, struct compare_la
     const struct compare_options *options = &s->comparison->options;
     struct child_outcome o, load = {.end = CHILD_LOST};
     const char *program = NULL;
-    bool killed = true, driven = false;
+    bool killed = true, driven = false, idle = false;
     size_t length;
     r->out_file = in_folder(a, s, "server.out");
     r->err_file = in_folder(a, s, "server.err");
-    r->timeout_ms = 0; /* --timeout is the load's */
+    r->timeout_ms = 0; /* --timeout is the load's, and --ready's */
+    if (!nobody_answers(a, s, l, f))
+        return false;
+    if (l->status != COMPARE_OK)
+        return true;
     struct child *server = child_start(s->paths->launcher, r, &o, f);
     if (!server)
         return false;
     bool good = await_ready(a, s, l, server, f);
+    const int pid = l->kind == KIND_PROFILED ? 0 : child_pid(server); /* not the profiler's */
     if (good && l->status == COMPARE_OK) {
+        const uint64_t before = cputime_of_tree(pid);
         good = run_line(a, s, options->load, options->timeout_ms, &load, f);
         driven = good;
+        idle = before && cputime_of_tree(pid) == before;
     }
     if (good && l->status == COMPARE_OK) {
         if (load.end == CHILD_TIMED_OUT)
@@ -461,7 +497,10 @@ static bool run_server(struct arena *a, const struct stage *s, struct compare_la
         if (child_wait(server, 0))
             fail(a, l, COMPARE_FAILED, file_tail(a, r->err_file, SAID_BYTES, &length),
                  "the server ended under the load");
-        program = running_program(a, l->kind == KIND_PROFILED ? 0 : child_pid(server));
+        if (idle)
+            fail(a, l, COMPARE_FAILED, "",
+                 "the server took no CPU time at all under the load: the load drives something else");
+        program = running_program(a, pid);
     }
     if (good)
         stop_server(a, s, l, server, &killed);

@@ -206,13 +206,43 @@ is "two launches" "$(column server.csv status '$c["kind"] == "timed"' | tr '\n' 
 check "it was told to stop" test ! -e up
 check "under the profiler too, where there is one" sh -c '[ "$1" = "ok ok " ] || grep -q "not known: .*perf" out' sh \
   "$(column server.csv status '$c["kind"] == "profiled"' | tr '\n' ' ')"
-is "one that the signal ends: exit 0" "$(code quick --runs 1 --stop INT --ready true --load true -- sleep 4321)" 0
-is "a load that fails: exit 1" "$(code quick --runs 1 --ready true --load 'echo why >&2; exit 4' -- sleep 4321)" 1
+cat > beat.c <<'E'
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void)
+{
+    FILE *f = fopen("beat.pid", "w");
+    fprintf(f, "%d\n", (int)getpid());
+    for (fclose(f);; usleep(1000))
+        free(malloc(100));
+}
+E
+built beat.c -o beat
+beats='kill -0 "$(cat beat.pid)"'
+is "one that the signal ends: exit 0" "$(code quick --runs 1 --stop INT --ready "$beats" --load 'sleep 0.1' -- ./beat)" 0
+is "a load that fails: exit 1" "$(code quick --runs 1 --ready "$beats" --load 'echo why >&2; exit 4' -- ./beat)" 1
 check "it says so" sh -c 'grep -q "the load: exit status 4" out && grep -q "| why" out'
-is "a server that ends: exit 1" "$(code quick --runs 1 --ready 'sleep 0.2' --load true -- true)" 1
+is "a server that ends: exit 1" "$(code quick --runs 1 --ready 'sleep 0.2; test -e ended' --load true -- sh -c ': > ended')" 1
 check "it says so" grep -q "the server" out
-is "a server without its environment: exit 3" "$(code quick --runs 1 --ready true --load true -- env -i sleep 4321)" 3
-is "nothing runs on" "$(pgrep -fx 'sleep 4321' | wc -l)" 0
+is "a server without its environment: exit 3" "$(code quick --runs 1 --ready "$beats" --load 'sleep 0.1' -- env -i ./beat)" 3
+is "one that is never ready: exit 1" "$(code quick --runs 1 --timeout 1 --ready 'sleep 1000' --load true -- ./beat)" 1
+check "--timeout is for that too" grep -q "not ready after 1 s" out
+: > up
+refused "another server answers" 3 "before the server is started.*end that one" --no-profile --allocators tlfl --ready 'test -e up' --load true -- ./beat
+rm up
+: > launches
+is "another one answers later: exit 1" \
+  "$(code quick --runs 1 --ready 'echo >> launches; test "$(wc -l < launches)" -gt 1' --load 'sleep 0.1' -- ./beat)" 1
+check "it says so" grep -q "failed: tlfl, 1 launch: --ready succeeded before" out
+if [ "$(cut -d ' ' -f 1 /proc/self/schedstat)" -gt 0 ]; then
+  is "a load that drives something else: exit 1" \
+    "$(code quick --runs 1 --ready 'sleep 0.3; pgrep -fx "sleep 4321"' --load true -- sleep 4321)" 1
+  check "it says so" grep -q "took no CPU time at all under the load" out
+else
+  skip "a load that drives something else" "the kernel does not count CPU time by the nanosecond"
+fi
+is "nothing runs on" "$(pgrep -fx 'sleep 4321|./beat' | wc -l)" 0
 
 # ---- an interruption ----
 
