@@ -1,5 +1,6 @@
 #include "compare.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,23 +119,69 @@ const char *compare_bytes_text(double bytes, char text[32])
     return text;
 }
 
+/* Bytes of `at` that a line of text may hold as they are: a character of UTF-8 that is no control character. 0: none. */
+static size_t printable(const char *at)
+{
+    const unsigned char *s = (const unsigned char *)at;
+    size_t n = 1, bad;
+    if (s[0] < ' ' || s[0] == 0x7f)
+        return 0;
+    while (n < 4 && (s[n] & 0xc0) == 0x80)
+        n++;
+    if (s[0] < 0x80)
+        return 1;
+    return text_is_utf8(at, n, &bad) && !(n == 2 && s[0] == 0xc2 && s[1] < 0xa0) ? n : 0;
+}
+
+static void quote(struct buffer *b, const char *word)
+{
+    bool hex = false;
+    for (const char *at = word; *at;) {
+        const size_t n = printable(at);
+        if (strchr("'\\", *at)) {
+            buffer_addf(b, "\\%c", *at++);
+            hex = false;
+        } else if (*at == '\n' || *at == '\t') {
+            buffer_add(b, *at++ == '\n' ? "\\n" : "\\t", 2);
+            hex = false;
+        } else if (!n ||
+                   (hex && isxdigit((unsigned char)*at))) { /* some shells take all digits that follow \x */
+            buffer_addf(b, "\\x%02x", (unsigned char)*at++);
+            hex = true;
+        } else {
+            buffer_add(b, at, n);
+            at += n;
+            hex = false;
+        }
+    }
+}
+
 const char *compare_command_text(struct arena *a, const struct comparison *c)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%";
     struct buffer text = {0};
     for (char *const *word = c->options.command; *word; word++) {
-        const bool bare = **word && strspn(*word, plain) == strlen(*word);
+        const bool setting = word == c->options.command && strchr(*word, '='); /* would be a variable's */
+        bool clean = true;
+        for (const char *at = *word; clean && *at; at += clean ? printable(at) : 0)
+            clean = printable(at) > 0;
         buffer_add(&text, " ", text.length ? 1 : 0);
-        buffer_add(&text, "'", bare ? 0 : 1);
-        for (const char *at = *word; *at; at++)
-            if (*at == '\'')
-                buffer_add(&text, "'\\''", 4);
-            else
-                buffer_add(&text, at, 1);
-        buffer_add(&text, "'", bare ? 0 : 1);
+        if (**word && strspn(*word, plain) == strlen(*word) && !setting) {
+            buffer_add(&text, *word, strlen(*word));
+        } else if (clean && !strchr(*word, '\'')) {
+            buffer_addf(&text, "'%s'", *word);
+        } else if (clean) {
+            buffer_add(&text, "'", 1);
+            for (const char *at = *word; *at; at++)
+                buffer_addf(&text, *at == '\'' ? "'\\''" : "%c", *at);
+            buffer_add(&text, "'", 1);
+        } else {
+            buffer_add(&text, "$'", 2);
+            quote(&text, *word);
+            buffer_add(&text, "'", 1);
+        }
     }
-    char *copy = arena_strdup(a, text.data);
-    text_one_line(copy);
+    const char *copy = arena_strdup(a, text.data);
     buffer_free(&text);
     return copy;
 }

@@ -94,7 +94,8 @@ void compare_summarise(struct arena *, const struct comparison *, size_t contend
 /* "1.23 s", "4.5 ms"; "24.1 MiB". `text` of at least 32 bytes. */
 const char *compare_time_text(double ns, char text[32]);
 const char *compare_bytes_text(double bytes, char text[32]);
-/* The command as a shell would take it. In the arena. */
+/* The command as a shell (bash, zsh, ksh) takes it, in one line of UTF-8: what a line cannot hold stands in $'...'. In the
+ * arena. */
 const char *compare_command_text(struct arena *, const struct comparison *);
 
 #endif

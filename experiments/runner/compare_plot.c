@@ -84,8 +84,12 @@ static void add_script(struct arena *a, const struct comparison *cmp, const char
         buffer_addf(b, "pdfcairo size 18cm,%dcm enhanced font 'sans,11'\n", 4 + rows);
     buffer_addf(b, "set output %s\n", quoted(a, target));
     char *title = arena_strdup(a, compare_command_text(a, cmp));
-    if (strlen(title) > 80)
-        memcpy(title + 77, "...", 4);
+    if (strlen(title) > 80) {
+        char *cut = title + 77;
+        while ((*cut & 0xc0) == 0x80) /* not within a character */
+            cut--;
+        memcpy(cut, "...", 4);
+    }
     buffer_addf(b, "set title %s\n", quoted(a, title));
     buffer_addf(b, "set xlabel %s\n",
                 quoted(a, arena_printf(a, "ratio to %s, median and 95 %% interval of paired launches",

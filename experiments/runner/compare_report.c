@@ -163,15 +163,13 @@ static json_t *failures(const struct comparison *cmp)
 
 json_t *compare_json(struct arena *a, const struct comparison *cmp)
 {
-    json_t *command = json_array(), *allocators = json_array();
-    for (char *const *word = cmp->options.command; *word; word++)
-        json_array_append_new(command, json_string(text_clean(a, *word)));
+    json_t *allocators = json_array();
     for (size_t i = 0; i < cmp->contenders; i++)
         json_array_append_new(allocators, contender_json(a, cmp, i));
-    return json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:s, s:f, s:o, s:o, s:o, s:o}", "command", command,
-                     "program", text_clean(a, cmp->target.program), "runs", (json_int_t)cmp->options.runs,
-                     "warmup", (json_int_t)cmp->options.warmup, "seed", (json_int_t)cmp->options.seed,
-                     "stopped", (int)cmp->stopped, "interval", RATIO_METHOD, "confidence", RATIO_CONFIDENCE,
-                     "allocators", allocators, "skipped", texts(a, &cmp->skipped), "notes",
-                     texts(a, &cmp->notes), "failures", failures(cmp));
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:f, s:o, s:o, s:o, s:o}", "command",
+                     compare_command_text(a, cmp), "program", text_clean(a, cmp->target.program), "runs",
+                     (json_int_t)cmp->options.runs, "warmup", (json_int_t)cmp->options.warmup, "seed",
+                     (json_int_t)cmp->options.seed, "stopped", (int)cmp->stopped, "interval", RATIO_METHOD,
+                     "confidence", RATIO_CONFIDENCE, "allocators", allocators, "skipped",
+                     texts(a, &cmp->skipped), "notes", texts(a, &cmp->notes), "failures", failures(cmp));
 }

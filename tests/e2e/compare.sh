@@ -174,6 +174,23 @@ sed -i 's|\$0/\.\.|${0%/*}|' "a b/run it" && chmod +x "a b/run it"
 is "blanks everywhere: exit 0" \
   "$(code env TMPDIR="$dir/a b" "$build/bin/ak" compare --no-profile --allocators "mine=$dir/a b/libmine.so" --runs 1 --csv "a b/c.csv" --stdin "a b/in" -- "a b/run it")" 0
 is "served by the library there" "$(column "a b/c.csv" served_by '$c["allocator"] == "mine" && $c["kind"] == "timed"')" "$dir/a b/libmine.so"
+cat > "a b/words" <<'W'
+#!/bin/sh
+printf '[%s]' "$@" > "$WORDS"
+W
+chmod +x "a b/words"
+set -- "a, \"b\"" "it's" "$(printf 'two\nlines\t\\x')" "$(printf '\377a\302\233\303\251')" "" 'x=$HOME*' ä
+export WORDS="$dir/given"
+is "words of all kinds: exit 0" "$(code quick --runs 1 --csv words.csv --json -- "a b/words" "$@")" 0
+check "JSON holds the command in one line of UTF-8" sh -c 'jq -er .command out > line && [ "$(wc -l < line)" -eq 1 ] && iconv -f UTF-8 -t UTF-8 line > said'
+check "so does the CSV" sh -c 'iconv -f UTF-8 -t UTF-8 words.csv > said && [ "$(sed "s/\"\"/\"/g" words.csv | grep -cF -- "$(cat line)")" -eq 4 ]'
+if has bash; then
+  cp given want && rm given
+  bash -c "$(cat line)"
+  check "a shell takes it for the same words" cmp given want
+else
+  skip "a shell takes it for the same words" "no bash"
+fi
 is "an output of many bytes: exit 0" "$(code quick --runs 1 -- seq 200000)" 0
 
 # ---- failures ----
