@@ -2,9 +2,12 @@
 #include "places.h"
 #include "trace.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SIZE_CLASSES 65 /* 0, then by the number of bits */
 #define BAR_WIDTH    40
@@ -47,7 +50,7 @@ static bool visit(void *user, const struct trace_cursor *c, const struct event *
     }
     if (event_makes(e->kind))
         make(v, c->thread, c->made, e->size, time);
-    return true;
+    return v->live <= TRACE_SIZE_MAX;
 }
 
 static void print_classes(const struct view *v)
@@ -114,13 +117,19 @@ bool trace_show(struct arena *a, const char *path, struct fault *f)
 {
     struct trace trace;
     struct trace_fault fault;
+    if (access(path, R_OK) != 0)
+        return fault_set(f, AK_USAGE, "%s: %s; expected a trace of ak record", path, strerror(errno));
     if (!trace_open(&trace, path, &fault))
         return fault_set(f, fault.environment ? AK_ENVIRONMENT : AK_USAGE, "%s: %s", path, fault.text);
     struct view view = {.trace = &trace, .size = arena_alloc(a, trace.facts.threads * sizeof *view.size)};
     for (uint32_t i = 0; i < trace.facts.threads; i++)
         view.size[i] = arena_alloc(a, (trace.thread[i].objects + 1) * sizeof **view.size);
-    trace_walk(&trace, visit, &view);
-    print_view(&view);
+    if (trace_walk(&trace, visit, &view))
+        print_view(&view);
+    else if (view.live > TRACE_SIZE_MAX)
+        fault_set(f, AK_USAGE, "%s: more live bytes than a process has addresses: the trace is damaged", path);
+    else
+        fault_set(f, AK_ENVIRONMENT, "%s: out of memory", path);
     trace_close(&trace);
-    return true;
+    return f->code == AK_DONE;
 }

@@ -247,6 +247,8 @@ static bool block_check(const struct trace *t, const struct block *b, struct tra
             (event_takes(e.kind) && e.number >= t->thread[e.thread].objects) ||
             __builtin_add_overflow(seen->time, e.wait, &seen->time))
             return fault_at(f, (uint64_t)(c.at - t->data), "no event, or one of an object or thread that is not there");
+        if (e.size > TRACE_SIZE_MAX || 1ull << e.align_log2 > TRACE_SIZE_MAX || seen->time > TRACE_TIME_MAX)
+            return fault_at(f, (uint64_t)(c.at - t->data), "a size, an alignment or a time that no program can have");
         c.at = next;
         seen->made += event_makes(e.kind);
         seen->events++;

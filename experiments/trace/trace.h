@@ -21,6 +21,8 @@
 #define TRACE_THREADS_MAX 65535
 #define TRACE_BLOCK_MAX   (1u << 20) /* payload of a block of events */
 #define TRACE_NOBODY      UINT32_MAX
+#define TRACE_SIZE_MAX    (1ull << 57) /* of a block: no process has more addresses */
+#define TRACE_TIME_MAX    (UINT64_MAX / TRACE_UNIT_NS) /* of an event, in units: later ones are no number of ns */
 
 struct trace_thread {
     uint64_t events, objects;  /* events: with marks; objects: made, inherited ones too */

@@ -104,7 +104,17 @@ printf '\377' | dd of=bad.trace bs=1 seek=1000 conv=notrunc 2> said
 refused "a damaged trace" 2 "at byte [0-9]*: the checksum of the block is wrong" "$ak" record --show bad.trace
 refused "a damaged trace, to the kernel" 2 "at byte [0-9]*: the checksum" "$replay" --trace ./bad.trace
 refused "no trace at all" 2 "at byte 0: no trace" "$ak" record --show traced
-refused "no such file" 3 "No such file" "$ak" record --show nothing.trace
+refused "no such file" 2 "nothing.trace: No such file" "$ak" record --show nothing.trace
+${CC:-cc} -O1 -std=gnu11 -D_GNU_SOURCE -I "$root/experiments/trace" -o tracehuge "$root/tests/e2e/fixtures/tracehuge.c" \
+  "$root/experiments/trace/trace.c" "$root/experiments/trace/crc32.c" || exit 3
+./tracehuge 10 3 > sound.trace
+./tracehuge 63 3 > size.trace
+./tracehuge 57 200 > live.trace
+is "a trace made by hand" "$(shown sound.trace "live at end")" "3072 bytes in 3 blocks"
+refused "a size that no program can have" 2 "size.trace: at byte [0-9]*: a size" "$ak" record --show size.trace
+refused "such a size, to the kernel" 2 "at byte [0-9]*: a size" "$replay" --trace ./size.trace
+refused "more live bytes than there are" 2 "more live bytes" "$ak" record --show live.trace
+refused "so many, to the kernel" 2 "below 4 GiB" "$replay" --trace ./live.trace
 is "no such file, to the kernel: skipped" "$(code "$replay" --trace ./nothing.trace --json; jq -r .row.status out)" "3
 skipped"
 refused "no trace is given" 2 "--trace: expected a file" "$replay"

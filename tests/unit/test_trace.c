@@ -296,6 +296,15 @@ static void unsound(void **state)
     d.thread[2].events++;
     refused(&d, "its entry says");
     d = draft_sound();
+    draft_add(&d, 0, (struct event){ EVENT_MALLOC, 0, TRACE_SIZE_MAX + 1, 0, 0, 0 });
+    refused(&d, "that no program can have");
+    d = draft_sound();
+    draft_add(&d, 0, (struct event){ EVENT_ALIGNED, 0, 1, 63, 0, 0 });
+    refused(&d, "that no program can have");
+    d = draft_sound();
+    draft_add(&d, 0, (struct event){ EVENT_MALLOC, TRACE_TIME_MAX, 1, 0, 0, 0 });
+    refused(&d, "that no program can have");
+    d = draft_sound();
     d.thread[1].born_at = 100; /* its parent ends before that: it is born then */
     draft_write(&d);
     struct trace_fault f;
