@@ -334,7 +334,7 @@ static bool compare(struct suite *s, struct comparison *cmp, struct fault *f)
     struct output csv = {0};
     struct campaign campaign = {.suite = s, .cmp = cmp, .stage = &stage};
     bool good = (!o->plot || compare_plot_check(&s->arena, o->plot, f)) &&
-                target_find(&s->arena, o->command[0], &cmp->target, f);
+                target_find(&s->arena, "compare", o->command[0], &cmp->target, f);
     if (good && cmp->target.refusal)
         good =
             fault_set(f, AK_ENVIRONMENT, "compare: no other allocator can serve it: %s", cmp->target.refusal);

@@ -303,10 +303,10 @@ static bool record(struct arena *a, const struct paths *paths, const struct requ
     struct target target;
     struct run run = {0};
     struct recording rec;
-    if (!target_find(a, r->argv[0], &target, f))
+    if (!target_find(a, "record", r->argv[0], &target, f))
         return false;
     if (target.refusal)
-        return fault_set(f, AK_ENVIRONMENT, "%s", target.refusal);
+        return fault_set(f, AK_ENVIRONMENT, "record: %s", target.refusal);
     const char *folder = folder_make(a, r->file, f);
     const char *library = folder && f->code == AK_DONE ? library_find(a, paths, folder, f) : NULL;
     bool good = library && run_command(&target, r, folder, library, &run, f) &&

@@ -31,22 +31,23 @@ static const char *const private_names[] = {"je_malloc", "mi_malloc", "tc_malloc
 
 /* ---- finding it ---- */
 
-static bool find_file(struct arena *a, const char *command, const char **path, struct fault *f)
+static bool find_file(struct arena *a, const char *who, const char *command, const char **path,
+                      struct fault *f)
 {
     *path = strchr(command, '/') ? command : program_find(a, command);
     if (!*path && path_is_folder(command))
         *path = command;
     if (!*path)
-        return fault_set(f, AK_USAGE, "compare: %s: command not found", command);
+        return fault_set(f, AK_USAGE, "%s: %s: command not found", who, command);
     if (path_is_folder(*path))
-        return fault_set(f, AK_USAGE, "compare: %s: a folder, expected a program", *path);
+        return fault_set(f, AK_USAGE, "%s: %s: a folder, expected a program", who, *path);
     if (access(*path, F_OK) != 0)
-        return fault_set(f, AK_USAGE, "compare: %s: %s", *path, strerror(errno));
+        return fault_set(f, AK_USAGE, "%s: %s: %s", who, *path, strerror(errno));
     if (access(*path, R_OK) != 0)
-        return fault_set(f, AK_USAGE, "compare: %s: cannot be read, so that nobody can tell what it is: %s",
+        return fault_set(f, AK_USAGE, "%s: %s: cannot be read, so that nobody can tell what it is: %s", who,
                          *path, strerror(errno));
     if (access(*path, X_OK) != 0)
-        return fault_set(f, AK_USAGE, "compare: %s: not executable: %s", *path, strerror(errno));
+        return fault_set(f, AK_USAGE, "%s: %s: not executable: %s", who, *path, strerror(errno));
     return true;
 }
 
@@ -181,10 +182,10 @@ static void look_at_names(struct arena *a, struct target *t)
     }
 }
 
-bool target_find(struct arena *a, const char *command, struct target *t, struct fault *f)
+bool target_find(struct arena *a, const char *who, const char *command, struct target *t, struct fault *f)
 {
     *t = (struct target){.note = ""};
-    if (!find_file(a, command, &t->path, f))
+    if (!find_file(a, who, command, &t->path, f))
         return false;
     const char *file = t->path, *why;
     for (int depth = 0;; depth++) {
@@ -194,10 +195,10 @@ bool target_find(struct arena *a, const char *command, struct target *t, struct 
             break;
         if (length < 2 || memcmp(head, "#!", 2) != 0)
             return fault_set(f, AK_USAGE,
-                             "compare: %s: neither an ELF program nor a script that begins with #!", file);
+                             "%s: %s: neither an ELF program nor a script that begins with #!", who, file);
         const char *next = depth < SCRIPTS_NESTED ? interpreter(a, head, &why) : NULL;
         if (!next)
-            return fault_set(f, AK_USAGE, "compare: %s: cannot be run: %s", file,
+            return fault_set(f, AK_USAGE, "%s: %s: cannot be run: %s", who, file,
                              depth < SCRIPTS_NESTED ? why : "scripts that run scripts, too deep");
         file = next;
     }

@@ -19,7 +19,7 @@ struct target {
     const char *note;    /* what to know of it besides; "" */
 };
 
-/* `command` as a shell finds it. False with AK_USAGE where there is no such program. */
-bool target_find(struct arena *, const char *command, struct target *, struct fault *);
+/* `command` as a shell finds it; `who` asks, "compare" or "record". False with AK_USAGE where there is no such program. */
+bool target_find(struct arena *, const char *who, const char *command, struct target *, struct fault *);
 
 #endif

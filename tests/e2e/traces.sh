@@ -120,7 +120,8 @@ skipped"
 refused "no trace is given" 2 "--trace: expected a file" "$replay"
 refused "another number of threads" 2 "--threads: the trace has 5" "$replay" --trace ./threads.trace --threads 2
 refused "no command" 2 "no command" "$ak" record
-refused "no such command" 2 "no-such-command" "$ak" record -- no-such-command
+refused "no such command" 2 "^ak: record: no-such-command: command not found" "$ak" record -- no-such-command
+refused "no such program" 2 "^ak: record: ./nope: No such file" "$ak" record -- ./nope
 refused "no such child" 2 "no recorded process of that name" "$ak" record -o x.trace --children nobody -- ./traced leave
 if ${CC:-cc} -O1 -static -std=gnu11 -D_GNU_SOURCE -fno-builtin "$root/tests/e2e/fixtures/traced.c" -o static -lpthread 2> said; then
   refused "a static program" 3 "static" "$ak" record -o x.trace -- ./static leave
