@@ -46,12 +46,62 @@ static bool read_options(struct arena *a, int argc, char **argv, struct request 
     return true;
 }
 
+/* ---- where traces go: looked at before the command is started ---- */
+
+/* Only a regular file is replaced; a symbolic link stays, and what it leads to is replaced (output.h). */
+static bool place_check(struct arena *a, const char *file, struct fault *f)
+{
+    struct stat there;
+    const char *folder = path_folder(a, file), *real = path_real(a, file);
+    if (!*path_name(file))
+        return fault_set(f, AK_USAGE, "record: -o '%s': no name of a file; give -o FILE one", file);
+    if (!path_is_folder(folder))
+        return fault_set(f, AK_USAGE, "record: -o %s: %s is no folder; make it, or give -o another FILE",
+                         file, folder);
+    if (!real && lstat(file, &there) == 0)
+        return fault_set(f, AK_USAGE,
+                         "record: -o %s: a symbolic link that leads nowhere; give -o a regular FILE", file);
+    if (real && (stat(real, &there) != 0 || !S_ISREG(there.st_mode)))
+        return fault_set(f, AK_USAGE,
+                         "record: -o %s: %s, and a trace replaces only regular files; give -o another FILE",
+                         file, S_ISDIR(there.st_mode) ? "a folder" : "a device, a pipe or a socket");
+    return true;
+}
+
+static const char *place_of_each(struct arena *a, const struct request *r, size_t number)
+{
+    return arena_printf(a, "%s.%zu", r->file, number);
+}
+
+static bool each(const struct request *r)
+{
+    return strcmp(r->children, "each") == 0;
+}
+
+/* How many there will be of each is not known yet: those that are there now, from 1 on. */
+static bool places_check(struct arena *a, const struct request *r, struct fault *f)
+{
+    struct stat there;
+    if (!each(r))
+        return place_check(a, r->file, f);
+    if (!*path_name(r->file))
+        return place_check(a, r->file, f);
+    for (size_t n = 1;; n++) {
+        const char *file = place_of_each(a, r, n);
+        if (!place_check(a, file, f))
+            return false;
+        if (lstat(file, &there) != 0)
+            return true;
+    }
+}
+
 /* ---- the folder of a recording, beside the file to come: on the same file system ---- */
 
 static const char *folder_make(struct arena *a, const char *file, struct fault *f)
 {
     struct spool_control control = {0};
-    char *folder = arena_printf(a, "%s.recording-XXXXXX", path_absolute(a, file));
+    const char *real = path_real(a, file); /* where a symbolic link leads */
+    char *folder = arena_printf(a, "%s.recording-XXXXXX", real ? real : path_absolute(a, file));
     if (!mkdtemp(folder)) {
         fault_set(f, AK_ENVIRONMENT, "%s: %s", folder, strerror(errno));
         return NULL;
@@ -184,6 +234,24 @@ static bool wanted(struct arena *a, const struct request *r, const struct run *r
            strcmp(r->children, program_of(a, p)) == 0;
 }
 
+/* Programs that made a call, each once. */
+static const char *programs(struct arena *a, const struct recording *rec)
+{
+    struct words names = {0};
+    const char *all = "";
+    for (size_t i = 0; i < rec->count; i++) {
+        const char *name = program_of(a, &rec->process[i]);
+        bool told = rec->process[i].events == 0;
+        for (size_t n = 0; n < names.count; n++)
+            told |= strcmp(names.word[n], name) == 0;
+        if (told)
+            continue;
+        words_add(a, &names, name);
+        all = arena_printf(a, "%s%s%s", all, *all ? ", " : "", name);
+    }
+    return all;
+}
+
 static struct recorded *busiest(struct arena *a, const struct request *r, const struct run *run,
                                 const struct recording *rec)
 {
@@ -212,7 +280,8 @@ static const char *end_of(struct arena *a, const struct run *run, const struct r
 static bool keep(struct arena *a, const struct run *run, const struct recording *rec, struct recorded *p,
                  const char *file, struct fault *f)
 {
-    if (!recorded_seal(a, p, end_of(a, run, rec, p), &run->from, &run->to, file, f))
+    if (!place_check(a, file, f) ||
+        !recorded_seal(a, p, end_of(a, run, rec, p), &run->from, &run->to, file, f))
         return false;
     fprintf(stderr, "%s: %" PRIu64 " calls of %s (process %" PRIu64 "), %s\n", file, p->facts.calls,
             program_of(a, p), p->facts.pid, p->facts.end);
@@ -224,18 +293,17 @@ static bool keep_wanted(struct arena *a, const struct request *r, const struct r
 {
     struct recorded *most = busiest(a, r, run, rec);
     uint64_t others = 0, calls = 0;
+    const struct request any = {.children = "most"};
+    bool found = most != NULL;
+    if (!found) /* a run may be long: it is not lost by a name */
+        most = busiest(a, &any, run, rec);
     if (!most)
-        return fault_set(
-            f, AK_USAGE,
-            "--children %s: no recorded process of that name made a call; there are %zu processes, "
-            "which --children each keeps",
-            r->children, rec->count);
-    if (strcmp(r->children, "each") == 0) {
+        return fault_set(f, AK_FAILED, "no recorded process made a call; no trace is kept");
+    if (each(r)) {
         for (size_t i = 0, n = 0; i < rec->count; i++)
-            if (wanted(a, r, run, &rec->process[i]) &&
-                !keep(a, run, rec, &rec->process[i], arena_printf(a, "%s.%zu", r->file, ++n), f))
-                return false;
-        return true;
+            if (wanted(a, r, run, &rec->process[i])) /* one that fails does not take the others along */
+                keep(a, run, rec, &rec->process[i], place_of_each(a, r, ++n), f);
+        return f->code == AK_DONE;
     }
     for (size_t i = 0; i < rec->count; i++)
         if (&rec->process[i] != most) {
@@ -248,7 +316,11 @@ static bool keep_wanted(struct arena *a, const struct request *r, const struct r
         fprintf(stderr,
                 "%" PRIu64 " other %s of the command made %" PRIu64 " calls: --children each keeps theirs\n",
                 others, others == 1 ? "process" : "processes", calls);
-    return true;
+    return found ||
+           fault_set(
+               f, AK_FAILED,
+               "--children %s: no such process made a call, and %s is the busiest one's; there were: %s",
+               r->children, r->file, programs(a, rec));
 }
 
 /* ---- the whole ---- */
@@ -307,6 +379,8 @@ static bool record(struct arena *a, const struct paths *paths, const struct requ
         return false;
     if (target.refusal)
         return fault_set(f, AK_ENVIRONMENT, "record: %s", target.refusal);
+    if (!places_check(a, r, f))
+        return false;
     const char *folder = folder_make(a, r->file, f);
     const char *library = folder && f->code == AK_DONE ? library_find(a, paths, folder, f) : NULL;
     bool good = library && run_command(&target, r, folder, library, &run, f) &&

@@ -1,5 +1,6 @@
 #include "seal.h"
 #include "../recorder/spool.h"
+#include "output.h"
 #include "places.h"
 #include "text.h"
 
@@ -225,20 +226,13 @@ static bool seal(struct arena *a, const struct spool *s, struct recorded *r, con
     uint64_t *time = arena_alloc(a, r->facts.threads * sizeof *time);
     struct trace_fault fault = {0};
     r->facts.duration_ns = units_at(rate, r->last_tick) * TRACE_UNIT_NS;
-    const char *part = arena_printf(a, "%s.part", path);
-    FILE *file = fopen(part, "we");
-    bool good = file && trace_write(s, r, rate, file, time, &fault);
-    int error = errno;
-    if (file && fclose(file) != 0) {
-        good = false;
-        error = errno;
-    }
-    if (good && rename(part, path) == 0)
-        return true;
-    error = good ? errno : error;
-    if (file)
-        unlink(part);
-    return fault_set(f, AK_ENVIRONMENT, "%s: %s", path, strerror(error));
+    struct output out;
+    bool good = output_open(a, &out, path, f) &&
+                (trace_write(s, r, rate, out.file, time, &fault) ||
+                 fault_set(f, AK_ENVIRONMENT, "%s: %s", path, strerror(errno))) &&
+                output_commit(&out, f);
+    output_discard(&out);
+    return good;
 }
 
 bool recorded_seal(struct arena *a, struct recorded *r, const char *end, const struct seal_clock *from,

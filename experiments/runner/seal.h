@@ -38,7 +38,7 @@ struct recording {
 bool recording_read(struct arena *, const char *folder, struct recording *, struct fault *);
 
 /* Write the trace of one process image; `end` says how it ended. A file that is there is replaced once the new one is whole;
- * after a failure there is neither a new file nor part of one. False with AK_ENVIRONMENT. */
+ * after a failure there is neither a new file nor part of one. False with AK_ENVIRONMENT, or as output_open. */
 bool recorded_seal(struct arena *, struct recorded *, const char *end, const struct seal_clock *from,
                    const struct seal_clock *to, const char *path, struct fault *);
 

@@ -127,7 +127,8 @@ bool trace_show(struct arena *a, const char *path, struct fault *f)
     if (trace_walk(&trace, visit, &view))
         print_view(&view);
     else if (view.live > TRACE_SIZE_MAX)
-        fault_set(f, AK_USAGE, "%s: more live bytes than a process has addresses: the trace is damaged", path);
+        fault_set(f, AK_USAGE, "%s: more live bytes than a process has addresses: the trace is damaged",
+                  path);
     else
         fault_set(f, AK_ENVIRONMENT, "%s: out of memory", path);
     trace_close(&trace);

@@ -20,7 +20,7 @@ refused() { # refused WHAT CODE PATTERN COMMAND...
   is "$what: exit $want" "$(code "$@")" "$want"
   check "$what: says why" grep -q -- "$pattern" "$dir/err"
 }
-nothing_left() { ! ls -d "$dir"/*.recording-* "$dir"/*.part 2> /dev/null; }
+nothing_left() { ! ls -d "$dir"/*.recording-* "$dir"/*.new-* 2> /dev/null; }
 shown() { "$ak" record --show "$1" | sed -n "s/^$2 *//p"; } # shown FILE WORDS
 
 ${CC:-cc} -O1 -std=gnu11 -D_GNU_SOURCE -fno-builtin "$root/tests/e2e/fixtures/traced.c" -o traced -lpthread || exit 3
@@ -122,7 +122,9 @@ refused "another number of threads" 2 "--threads: the trace has 5" "$replay" --t
 refused "no command" 2 "no command" "$ak" record
 refused "no such command" 2 "^ak: record: no-such-command: command not found" "$ak" record -- no-such-command
 refused "no such program" 2 "^ak: record: ./nope: No such file" "$ak" record -- ./nope
-refused "no such child" 2 "no recorded process of that name" "$ak" record -o x.trace --children nobody -- ./traced leave
+refused "no such child" 1 "no such process made a call, and other.trace is the busiest one.s; there were: sh, traced$" \
+  "$ak" record -o other.trace --children nobody -- sh -c "./traced leave; :"
+is "and the busiest one is kept" "$(shown other.trace calls | cut -d: -f1)" 200
 if ${CC:-cc} -O1 -static -std=gnu11 -D_GNU_SOURCE -fno-builtin "$root/tests/e2e/fixtures/traced.c" -o static -lpthread 2> said; then
   refused "a static program" 3 "static" "$ak" record -o x.trace -- ./static leave
 else
@@ -139,6 +141,27 @@ else
 fi
 refused "an environment that is cleared" 3 "clears the environment" "$ak" record -o x.trace -- env -i ./traced leave
 check "and no trace is left of them" sh -c '! ls x.trace*' sh
+
+# ---- places: told before the command runs ----
+mkdir folder
+mkfifo pipe
+ln -s pipe pipe-link
+ln -s nowhere dangling
+ln -s pipe many.2
+: > many.1
+for place in "" . folder folder/ pipe pipe-link dangling missing/x.trace; do
+  refused "-o '$place'" 2 "record: -o .*give -o" "$ak" record -o "$place" -- touch ran
+done
+refused "one of each is a pipe" 2 "record: -o many.2: a device, a pipe" "$ak" record -o many --children each -- touch ran
+check "and no command has run" [ ! -e ran ]
+check "what is there is as it was" sh -c '[ -p pipe ] && [ -L pipe-link ] && [ -L dangling ] && [ ! -s many.1 ]'
+echo old > behind.trace
+chmod 640 behind.trace
+ln -s behind.trace link.trace
+is "a link to a file" "$(code "$ak" record -o link.trace -- ./traced leave)" 0
+check "the link stays, and the trace is behind it" sh -c '[ -L link.trace ] && [ "$(stat -c %a behind.trace)" = 640 ] &&
+  "$1" record --show behind.trace' sh "$ak"
+check "nothing else is left" nothing_left
 
 # ---- no room ----
 refused "a limit of file sizes" 3 "File too large" sh -c 'ulimit -f 200; exec "$1" record -o full.trace -- ./traced signals' sh "$ak"
