@@ -28,16 +28,33 @@ bool compare_plot_check(struct arena *a, const char *file, struct fault *f)
     return true;
 }
 
+/* A file's name, within single quotes of gnuplot. */
+static const char *quoted_name(struct arena *a, const char *name)
+{
+    char *to = arena_alloc(a, 2 * strlen(name) + 3), *at = to;
+    *at++ = '\'';
+    for (; *name; name++) {
+        *at++ = *name;
+        if (*name == '\'')
+            *at++ = '\'';
+    }
+    *at = '\'';
+    return to;
+}
+
 /* A text within double quotes of gnuplot; enhanced mode's signs are ordinary ones. */
 static const char *quoted(struct arena *a, const char *text)
 {
-    char *to = arena_alloc(a, 3 * strlen(text) + 3), *at = to;
+    char *to = arena_alloc(a, 4 * strlen(text) + 3), *at = to;
     *at++ = '"';
     for (; *text; text++) {
         if (strchr("_^@&{}~", *text)) {
             *at++ = '\\';
             *at++ = '\\';
-        } else if (strchr("\"\\`", *text)) {
+        } else if (*text == '\\') { /* of both */
+            memset(at, '\\', 3);
+            at += 3;
+        } else if (strchr("\"`", *text)) {
             *at++ = '\\';
         }
         *at++ = *text;
@@ -82,7 +99,7 @@ static void add_script(struct arena *a, const struct comparison *cmp, const char
         buffer_addf(b, "svg size 900,%d enhanced font 'sans,14' background 'white'\n", 160 + 50 * rows);
     else
         buffer_addf(b, "pdfcairo size 18cm,%dcm enhanced font 'sans,11'\n", 4 + rows);
-    buffer_addf(b, "set output %s\n", quoted(a, target));
+    buffer_addf(b, "set output %s\n", quoted_name(a, target));
     char *title = arena_strdup(a, compare_command_text(a, cmp));
     if (strlen(title) > 80) {
         char *cut = title + 77;

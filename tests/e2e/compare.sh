@@ -181,6 +181,14 @@ W
 chmod +x "a b/words"
 set -- "a, \"b\"" "it's" "$(printf 'two\nlines\t\\x')" "$(printf '\377a\302\233\303\251')" "" 'x=$HOME*' ä
 export WORDS="$dir/given"
+if has gnuplot; then
+  mkdir "with_one's" # an underscore and a quote are signs of gnuplot's
+  is "a plot where names have signs: exit 0" \
+    "$(code env TMPDIR="$dir/with_one's" "$build/bin/ak" compare --no-profile --allocators tlfl --runs 1 --plot "p_q's.svg" -- sh -c ': a\b_c')" 0
+  check "its title shows them" grep -q 'a\\b_c' "p_q's.svg"
+else
+  skip "a plot where names have signs" "no gnuplot"
+fi
 is "words of all kinds: exit 0" "$(code quick --runs 1 --csv words.csv --json -- "a b/words" "$@")" 0
 check "JSON holds the command in one line of UTF-8" sh -c 'jq -er .command out > line && [ "$(wc -l < line)" -eq 1 ] && iconv -f UTF-8 -t UTF-8 line > said'
 check "so does the CSV" sh -c 'iconv -f UTF-8 -t UTF-8 words.csv > said && [ "$(sed "s/\"\"/\"/g" words.csv | grep -cF -- "$(cat line)")" -eq 4 ]'
@@ -236,30 +244,31 @@ int main(void)
 }
 E
 built beat.c -o beat
+idle=$((100000 + $$)) # seconds, to be told from others
 beats='kill -0 "$(cat beat.pid)"'
-is "one that the signal ends: exit 0" "$(code quick --runs 1 --stop INT --ready "$beats" --load 'sleep 0.1' -- ./beat)" 0
-is "a load that fails: exit 1" "$(code quick --runs 1 --ready "$beats" --load 'echo why >&2; exit 4' -- ./beat)" 1
+is "one that the signal ends: exit 0" "$(code quick --runs 1 --stop INT --ready "$beats" --load 'sleep 0.1' -- "$dir/beat")" 0
+is "a load that fails: exit 1" "$(code quick --runs 1 --ready "$beats" --load 'echo why >&2; exit 4' -- "$dir/beat")" 1
 check "it says so" sh -c 'grep -q "the load: exit status 4" out && grep -q "| why" out'
 is "a server that ends: exit 1" "$(code quick --runs 1 --ready 'sleep 0.2; test -e ended' --load true -- sh -c ': > ended')" 1
 check "it says so" grep -q "the server" out
-is "a server without its environment: exit 3" "$(code quick --runs 1 --ready "$beats" --load 'sleep 0.1' -- env -i ./beat)" 3
-is "one that is never ready: exit 1" "$(code quick --runs 1 --timeout 1 --ready 'sleep 1000' --load true -- ./beat)" 1
+is "a server without its environment: exit 3" "$(code quick --runs 1 --ready "$beats" --load 'sleep 0.1' -- env -i "$dir/beat")" 3
+is "one that is never ready: exit 1" "$(code quick --runs 1 --timeout 1 --ready 'sleep 1000' --load true -- "$dir/beat")" 1
 check "--timeout is for that too" grep -q "not ready after 1 s" out
 : > up
-refused "another server answers" 3 "before the server is started.*end that one" --no-profile --allocators tlfl --ready 'test -e up' --load true -- ./beat
+refused "another server answers" 3 "before the server is started.*end that one" --no-profile --allocators tlfl --ready 'test -e up' --load true -- "$dir/beat"
 rm up
 : > launches
 is "another one answers later: exit 1" \
-  "$(code quick --runs 1 --ready 'echo >> launches; test "$(wc -l < launches)" -gt 1' --load 'sleep 0.1' -- ./beat)" 1
+  "$(code quick --runs 1 --ready 'echo >> launches; test "$(wc -l < launches)" -gt 1' --load 'sleep 0.1' -- "$dir/beat")" 1
 check "it says so" grep -q "failed: tlfl, 1 launch: --ready succeeded before" out
 if [ "$(cut -d ' ' -f 1 /proc/self/schedstat)" -gt 0 ]; then
   is "a load that drives something else: exit 1" \
-    "$(code quick --runs 1 --ready 'sleep 0.3; pgrep -fx "sleep 4321"' --load true -- sleep 4321)" 1
+    "$(code quick --runs 1 --ready "sleep 0.3; pgrep -fx 'sleep $idle'" --load true -- sleep "$idle")" 1
   check "it says so" grep -q "took no CPU time at all under the load" out
 else
   skip "a load that drives something else" "the kernel does not count CPU time by the nanosecond"
 fi
-is "nothing runs on" "$(pgrep -fx 'sleep 4321|./beat' | wc -l)" 0
+is "nothing runs on" "$(pgrep -fx "sleep $idle|$dir/beat" | wc -l)" 0
 
 # ---- an interruption ----
 
