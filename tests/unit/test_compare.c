@@ -329,21 +329,21 @@ static void targets(void **state)
     char folder[] = "/tmp/ak-test-compare-XXXXXX", elf[64] = "\177ELF";
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
-    assert_true(target_find(&arena, "sh", &t, &f));
+    assert_true(target_find(&arena, "compare", "sh", &t, &f));
     assert_null(t.refusal);
     elf[4] = 1;
-    assert_true(target_find(&arena, write_program("./a", elf, sizeof elf), &t, &f));
+    assert_true(target_find(&arena, "compare", write_program("./a", elf, sizeof elf), &t, &f));
     assert_non_null(strstr(t.refusal, "32-bit"));
     elf[4] = 2;
     elf[18] = 1; /* of a machine that never was common */
-    assert_true(target_find(&arena, write_program("./a", elf, sizeof elf), &t, &f));
+    assert_true(target_find(&arena, "compare", write_program("./a", elf, sizeof elf), &t, &f));
     assert_non_null(strstr(t.refusal, "another kind of machine"));
-    assert_true(target_find(&arena, write_program("./a", elf, 20), &t, &f));
+    assert_true(target_find(&arena, "compare", write_program("./a", elf, 20), &t, &f));
     assert_non_null(strstr(t.refusal, "damaged"));
     write_program("./b c", "#!./a\n", 6);
-    assert_true(target_find(&arena, "./b c", &t, &f));
+    assert_true(target_find(&arena, "compare", "./b c", &t, &f));
     assert_non_null(strstr(t.refusal, "./b c is run by ./a"));
-    assert_true(target_find(&arena, write_program("./d", "#!/usr/bin/env -S X=1 sh -u\n", 28), &t, &f));
+    assert_true(target_find(&arena, "compare", write_program("./d", "#!/usr/bin/env -S X=1 sh -u\n", 28), &t, &f));
     assert_null(t.refusal);
     assert_string_equal(t.path, "./d");
     static const char *const bad[][2] = {
@@ -352,7 +352,7 @@ static void targets(void **state)
         {"echo\n", "neither"},     {"", "neither"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         f = (struct fault){0};
-        assert_false(target_find(&arena, write_program("./e", bad[i][0], strlen(bad[i][0])), &t, &f));
+        assert_false(target_find(&arena, "compare", write_program("./e", bad[i][0], strlen(bad[i][0])), &t, &f));
         assert_int_equal(f.code, AK_USAGE);
         assert_non_null(strstr(f.text, bad[i][1]));
     }
