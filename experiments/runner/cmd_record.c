@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,6 +150,22 @@ static const char *library_find(struct arena *a, const struct paths *paths, cons
 
 /* ---- the run ---- */
 
+/*
+ * ak and its keeper are two processes, so that nothing outlives ak whatever kills it: ak waits and hands signals
+ * on; its child, the keeper, starts the command, adopts what that leaves behind (orphans.h), and ends it all when ak
+ * is gone. Where the keeper is killed, the command dies with it, and ak ends the rest. Both stay in the process group
+ * that ak was started in, with the command: it has the terminal.
+ */
+struct keeper {
+    pid_t parent;     /* ak */
+    sigset_t watched; /* and blocked, in both, to the end: a trace is written as a whole */
+    sigset_t before;
+};
+
+#define KEEPER_ORDER                                                                                         \
+    SIGRTMIN      /* ak to the keeper: hand the signal in si_value on. These queue, so that none is lost */
+#define GRACE_S 1 /* until it is told what a silent wait waits for */
+
 struct run {
     pid_t pid;
     int status;
@@ -156,10 +173,13 @@ struct run {
 };
 
 static _Noreturn void become(const struct target *t, const struct request *r, const char *folder,
-                             const char *library, const sigset_t *mask)
+                             const char *library, pid_t keeper, const sigset_t *mask)
 {
     struct arena a = {0};
     const char *before = getenv("LD_PRELOAD");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper)
+        _exit(EXIT_NO_EXEC);
     signal(SIGPIPE, SIG_DFL); /* ak ignores both; ignored signals survive exec */
     signal(SIGXFSZ, SIG_DFL);
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -170,11 +190,14 @@ static _Noreturn void become(const struct target *t, const struct request *r, co
     _exit(EXIT_NO_EXEC);
 }
 
-/* Until the last process of the command has ended. A signal to ak alone is handed on; one from the terminal reached the
- * command by itself. Once only what the command left behind runs, a signal ends that. */
-static void wait_for_all(struct run *run, const sigset_t *watched)
+/* Until the last process of the command has ended. What the terminal sends has reached the command by itself; what ak
+ * got alone is handed on. Once only what the command left behind runs, a signal ends that. False where ak was killed,
+ * and with it all that it had started. */
+static bool wait_for_all(struct run *run, const struct keeper *k, struct fault *f)
 {
-    bool ended = false;
+    static const struct timespec grace = {GRACE_S, 0};
+    bool ended = false, told_end = false, told_signal = false;
+    int handed = 0; /* the last signal that the command got */
     for (;;) {
         int status;
         pid_t gone = waitpid(-1, &status, WNOHANG);
@@ -185,36 +208,57 @@ static void wait_for_all(struct run *run, const sigset_t *watched)
         if (gone > 0)
             continue;
         if (gone < 0 && errno == ECHILD)
-            return;
+            return true;
+        if (getppid() != k->parent) {
+            if (!ended)
+                kill(run->pid, SIGKILL);
+            orphans_end();
+            return fault_set(f, AK_FAILED,
+                             "record: ak was killed, and all that it had started; no trace is kept");
+        }
         siginfo_t info;
-        int signal_number = sigwaitinfo(watched, &info);
-        if (signal_number < 0 || signal_number == SIGCHLD)
+        bool tell = ended ? !told_end : handed && !told_signal;
+        int number = sigtimedwait(&k->watched, &info, tell ? &grace : NULL);
+        if (number < 0 && errno == EAGAIN && ended) {
+            fputs("ak: record: the command has ended, but processes that it started still run; waiting for "
+                  "them, a "
+                  "signal (Ctrl-C, TERM) ends them\n",
+                  stderr);
+            told_end = true;
+        } else if (number < 0 && errno == EAGAIN) {
+            fprintf(stderr,
+                    "ak: record: the command still runs after signal %d (%s); waiting for it, SIGKILL to ak "
+                    "record ends it\n",
+                    handed, strsignal(handed));
+            told_signal = true;
+        }
+        if (number < 0 || number == SIGCHLD)
             continue;
+        bool order = number == KEEPER_ORDER && info.si_code == SI_QUEUE && info.si_pid == k->parent;
+        if (!order && (number == KEEPER_ORDER || info.si_code <= 0))
+            continue; /* sent to the whole group: ak has it too, and hands it on */
+        number = order ? info.si_value.sival_int : number;
         if (ended)
             orphans_end();
-        else if (info.si_code <= 0)
-            kill(run->pid, signal_number);
+        else if (order)
+            kill(run->pid, number);
+        handed = number;
     }
 }
 
 static bool run_command(const struct target *t, const struct request *r, const char *folder,
-                        const char *library, struct run *run, struct fault *f)
+                        const char *library, const struct keeper *k, struct run *run, struct fault *f)
 {
-    sigset_t watched, before;
-    sigemptyset(&watched);
-    static const int signals[] = {SIGCHLD, SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaddset(&watched, signals[i]);
-    sigprocmask(SIG_BLOCK, &watched, &before);
+    pid_t self = getpid();
     run->from = seal_clock_now();
     run->pid = fork();
     if (run->pid == 0)
-        become(t, r, folder, library, &before);
-    if (run->pid > 0)
-        wait_for_all(run, &watched);
+        become(t, r, folder, library, self, &k->before);
+    if (run->pid < 0)
+        return fault_set(f, AK_ENVIRONMENT, "fork: %s", strerror(errno));
+    bool good = wait_for_all(run, k, f);
     run->to = seal_clock_now();
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return run->pid > 0 || fault_set(f, AK_ENVIRONMENT, "fork: %s", strerror(errno));
+    return good;
 }
 
 /* ---- which processes are kept ---- */
@@ -370,7 +414,8 @@ static bool tell_failures(const struct run *run, const struct recording *rec, st
            fault_set(f, AK_FAILED, "the command ended with exit status %d", WEXITSTATUS(run->status));
 }
 
-static bool record(struct arena *a, const struct paths *paths, const struct request *r, struct fault *f)
+static bool record(struct arena *a, const struct paths *paths, const struct request *r,
+                   const struct keeper *k, struct fault *f)
 {
     struct target target;
     struct run run = {0};
@@ -383,12 +428,61 @@ static bool record(struct arena *a, const struct paths *paths, const struct requ
         return false;
     const char *folder = folder_make(a, r->file, f);
     const char *library = folder && f->code == AK_DONE ? library_find(a, paths, folder, f) : NULL;
-    bool good = library && run_command(&target, r, folder, library, &run, f) &&
+    bool good = library && run_command(&target, r, folder, library, k, &run, f) &&
                 recording_read(a, folder, &rec, f) && check_recording(&run, &rec, f) &&
                 keep_wanted(a, r, &run, &rec, f) && tell_failures(&run, &rec, f);
     if (folder)
         folder_remove(a, folder);
     return good;
+}
+
+/* Signals that whoever started ak had ignored stay so (nohup). */
+static void keeper_watch(struct keeper *k)
+{
+    static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    struct sigaction was;
+    k->parent = getpid();
+    sigemptyset(&k->watched);
+    sigaddset(&k->watched, SIGCHLD);
+    sigaddset(&k->watched, KEEPER_ORDER);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (sigaction(signals[i], NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+            sigaddset(&k->watched, signals[i]);
+    sigprocmask(SIG_BLOCK, &k->watched, &k->before);
+}
+
+/* In ak. The keeper has said why where it failed. */
+static int keeper_wait(const struct keeper *k, pid_t keeper, struct fault *f)
+{
+    int status;
+    while (waitpid(keeper, &status, WNOHANG) != keeper) {
+        siginfo_t info;
+        int number = sigwaitinfo(&k->watched, &info);
+        if (number > 0 && number != SIGCHLD && number != KEEPER_ORDER && info.si_code <= 0)
+            sigqueue(keeper, KEEPER_ORDER, (union sigval){.sival_int = number});
+    }
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    orphans_end();
+    fault_set(f, AK_ENVIRONMENT, "record: its second process was ended by signal %d (%s); no trace is kept",
+              WTERMSIG(status), strsignal(WTERMSIG(status)));
+    return fault_print(f);
+}
+
+static int record_kept(struct arena *a, const struct paths *paths, const struct request *r, struct fault *f)
+{
+    struct keeper k;
+    keeper_watch(&k);
+    pid_t keeper = fork();
+    if (keeper > 0)
+        return keeper_wait(&k, keeper, f);
+    if (keeper < 0) {
+        fault_set(f, AK_ENVIRONMENT, "fork: %s", strerror(errno));
+        return fault_print(f);
+    }
+    prctl(PR_SET_PDEATHSIG, KEEPER_ORDER);
+    orphans_adopt();
+    _exit(getppid() == k.parent && record(a, paths, r, &k, f) ? AK_DONE : fault_print(f));
 }
 
 static int cmd_record(int argc, char **argv)
@@ -399,10 +493,12 @@ static int cmd_record(int argc, char **argv)
     struct request request;
     bool good = read_options(&arena, argc, argv, &request, &fault) && paths_find(&arena, &paths, &fault);
     if (good)
-        good = request.show ? trace_show(&arena, request.show, &fault)
-                            : record(&arena, &paths, &request, &fault);
+        good = !request.show || trace_show(&arena, request.show, &fault);
+    int code = !good          ? fault_print(&fault)
+               : request.show ? AK_DONE
+                              : record_kept(&arena, &paths, &request, &fault);
     arena_free(&arena);
-    return good ? AK_DONE : fault_print(&fault);
+    return code;
 }
 
 AK_COMMAND(
@@ -415,5 +511,7 @@ AK_COMMAND(
     "into\n"
     "                    FILE.1, FILE.2, ... in the order in which they began\n"
     "  --show FILE       what a trace holds\n\n"
-    "The recording ends when the last process of the command has. docs/traces.md says what it costs.\n",
+    "The recording ends when the last process of the command has; once the command itself has, a signal ends "
+    "the\n"
+    "others. docs/traces.md says what it costs.\n",
     cmd_record);

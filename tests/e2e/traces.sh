@@ -82,6 +82,51 @@ refused "the command fails" 1 "exit status 3" "$ak" record -o exit.trace -- sh -
 check "its trace is there" "$ak" record --show exit.trace
 check "nothing else is left" nothing_left
 
+# ---- what is left running ----
+# until_true COMMAND...: it holds within ten seconds
+until_true() {
+  n=0
+  until "$@"; do
+    n=$((n + 1))
+    [ $n -lt 200 ] || return 1
+    sleep 0.05
+  done
+}
+gone() { ! kill -0 "$1" 2> /dev/null || grep -q "^State:.Z" "/proc/$1/status" 2> /dev/null; }
+ended() { [ -s "$1" ] && until_true gone "$(cat "$1")"; }
+# A command with a child that has left its session; both are known by their files.
+left="setsid sh -c 'echo \$\$ > child; exec sleep 4777' & echo \$\$ > command"
+start() { # start NAME COMMAND
+  rm -f child command
+  "$ak" record -o "$1.trace" -- sh -c "$2" 2> said &
+  recorder=$!
+  until_true [ -s child ] && until_true [ -s command ]
+}
+start waits "$left; exec sleep 4777"
+kill -TERM $recorder
+check "after a signal: says what it waits for" until_true grep -q "has ended, but processes that it started still run" said
+check "the command has the signal" ended command
+kill -TERM $recorder
+wait $recorder
+is "a second signal ends them: exit 1 for the first one" $? 1
+check "they are gone" ended child
+check "the trace is there" "$ak" record --show waits.trace
+start stays "$left; trap : TERM; while :; do sleep 0.1; done"
+kill -TERM $recorder
+check "a command that takes a signal and goes on is told" until_true grep -q "still runs after signal 15" said
+kill -KILL $recorder
+wait $recorder 2> /dev/null
+check "ak is killed: the command too" ended command
+check "and what it left" ended child
+check "and no trace, nor part of it, remains" until_true sh -c '! ls -d stays.trace* 2> /dev/null' sh
+start second "$left; exec sleep 4777"
+kill -KILL "$(cat "/proc/$recorder/task/$recorder/children")"
+wait $recorder
+is "its second process is killed: exit 3" $? 3
+check "the command is killed too" ended command
+check "and what that left" ended child
+rm -r second.trace.recording-*
+
 # ---- real programs ----
 for name in gcc python3 redis-server; do
   BUILD=$BUILD "$root/experiments/traces.sh" "$name" > said 2>&1
