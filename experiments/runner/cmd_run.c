@@ -22,6 +22,7 @@
 
 #define COMMAND_WIDTH   110 /* of a line of the dry run's command */
 #define CELLS_PRINTED   12  /* that are not narrow enough */
+#define REASONS_PRINTED 12  /* for which rows were skipped */
 #define TEXT_OF_(macro) #macro
 #define TEXT_OF(macro)  TEXT_OF_(macro)
 #define WEAVE_DEFAULT   TEXT_OF(WEAVE_QUANTUM)
@@ -218,7 +219,7 @@ static void print_command(struct suite *s, const struct plan *plan)
 static void print_plan(struct suite *s, const struct plan *plan)
 {
     char rough[32], most[32];
-    double longest = 0;
+    double estimate = 0, longest = 0;
     size_t skipped = 0;
     print_command(s, plan);
     for (size_t i = 0; i < plan->rows; i++) {
@@ -234,15 +235,14 @@ static void print_plan(struct suite *s, const struct plan *plan)
             printf(" %s=%s", b->option[o].key, b->option[o].stable);
         printf("%s%s\n", skip ? "  skipped: " : "", skip ? skip : "");
         skipped += skip != NULL;
-        longest += skip ? 0 : (double)b->timeout_s;
+        estimate += skip ? 0 : plan_row_ns(p) / 1e9;
+        longest += skip ? 0 : (double)(plan_row_launches(p) * b->timeout_s);
     }
-    double estimate = plan_estimate_s(plan, 0); /* no launch takes longer than its timeout */
     printf("%s%zu launches (%zu of them skipped), preset %s, seed %" PRIu64 ", %" PRIu64
            " repetitions: roughly %s, "
            "by the timeouts at most %s\n",
            plan->stopping.width > 0 ? "at most " : "", plan->rows, skipped, plan->sweep->preset, plan->seed,
-           plan->reps, duration_text(estimate < longest ? estimate : longest, rough),
-           duration_text(longest, most));
+           plan->reps, duration_text(estimate, rough), duration_text(longest, most));
 }
 
 /* Take the folder: a new run, or the rest of an old one. *meta is the caller's. */
@@ -282,6 +282,27 @@ static bool demands(const struct run_options *o)
     return o->machine || o->threads || o->allocators || o->counters;
 }
 
+/* One line for each distinct reason, in the order of the rows. */
+static void print_skipped(struct arena *a, const struct csv_table *runs, int status, int detail)
+{
+    struct words reasons = {0};
+    for (size_t i = 0; i < runs->rows; i++) {
+        const char **field = runs->row[i].field;
+        if (status_find(field[status]) == STATUS_SKIPPED && !words_have(&reasons, field[detail]))
+            words_add(a, &reasons, field[detail]);
+    }
+    for (size_t r = 0; r < reasons.count && r < REASONS_PRINTED; r++) {
+        size_t count = 0;
+        for (size_t i = 0; i < runs->rows; i++)
+            count += status_find(runs->row[i].field[status]) == STATUS_SKIPPED &&
+                     strcmp(runs->row[i].field[detail], reasons.word[r]) == 0;
+        printf("  %zu skipped: %s\n", count, reasons.word[r]);
+    }
+    if (reasons.count > REASONS_PRINTED)
+        printf("  and for %zu more reasons: status_detail in %s\n", reasons.count - REASONS_PRINTED,
+               FILE_RUNS);
+}
+
 /* Rows of the whole folder that are not ok, from runs.csv; returns how many failed. */
 static size_t report(struct arena *a, const struct results *r, bool *nothing, struct fault *f)
 {
@@ -309,6 +330,7 @@ static size_t report(struct arena *a, const struct results *r, bool *nothing, st
         if (counts[s])
             printf(" %zu %s", counts[s], status_names[s]);
     putchar('\n');
+    print_skipped(a, &runs, status, detail);
     *nothing = runs.rows && counts[STATUS_SKIPPED] == runs.rows;
     if (*nothing)
         printf("nothing was measured: every row was skipped (%s)\n", runs.row[0].field[detail]);

@@ -111,6 +111,9 @@ bool kernel_description(struct arena *a, const char *text, size_t length, struct
     if (!size_member(json, "size_min", 16, &k->size_min) ||
         !size_member(json, "size_max", 65536, &k->size_max))
         k->trouble = "a size_min or size_max that is no size";
+    k->start_s = json_number_value(json_object_get(json, "start_s"));
+    k->op_ns = json_number_value(json_object_get(json, "op_ns"));
+    k->op_times = text_member(a, json, "op_times");
     size_t i;
     json_t *param;
     json_array_foreach(json_object_get(json, "params"), i, param)
@@ -200,7 +203,7 @@ bool kernels_read(struct arena *a, const struct paths *paths, struct kernels *ke
             continue;
         kernels->kernel = arena_grow(a, kernels->kernel, kernels->count, sizeof *kernels->kernel);
         struct kernel_info *k = &kernels->kernel[kernels->count++];
-        *k = (struct kernel_info){.name = name, .path = path, .what = "", .op = ""};
+        *k = (struct kernel_info){.name = name, .path = path, .what = "", .op = "", .op_times = ""};
         if (lacks) {
             *dot = '\0';
             k->trouble = lacks_words(a, path);

@@ -37,6 +37,8 @@ struct kernel_info {
     bool check;                  /* offers --check */
     bool sizes;                  /* takes size_min, size_max, size_dist */
     uint64_t size_min, size_max; /* where a sweep gives none */
+    double start_s, op_ns;       /* of a launch and of an op, for estimates; 0: not told */
+    const char *op_times;        /* the parameter that op_ns is multiplied by, or "" */
     struct kernel_param *param;
     size_t params;
 };

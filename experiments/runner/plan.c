@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For estimates only: a cycle with all passes on one CPU, and the start of a process. */
+/* For estimates only, where a kernel tells none of its own: a cycle with all passes on one CPU, and the start of a
+ * process. */
 #define ROUGH_NS_PER_OP     400.0
 #define ROUGH_NS_PER_LAUNCH 60e6
 /* The same in the simulated machine, of all threads together. */
@@ -480,15 +481,25 @@ static void add_option(struct expansion *x, struct block *b, const char *key, co
     b->option[b->options++] = (struct option_pair){key, value, stable};
 }
 
+static double option_number(const struct block *b, const char *key, double otherwise)
+{
+    uint64_t number;
+    return text_uint(block_option(b, key), 0, &number) ? (double)number : otherwise;
+}
+
+/* No launch takes longer than its timeout. */
 static void rough_cost(struct block *b, unsigned cpus)
 {
+    const struct kernel_info *k = b->kernel;
     uint64_t ops = total_ops(b, cpus), threads = b->threads ? b->threads : cpus;
-    double parallel = threads < cpus ? (double)threads : (double)cpus;
-    if (b->machine) {
+    double parallel = threads < cpus ? (double)threads : (double)cpus, longest = (double)b->timeout_s * 1e9;
+    double op_ns = (k->op_ns > 0 ? k->op_ns : ROUGH_NS_PER_OP) * option_number(b, k->op_times, 1);
+    double work = k->timed ? option_number(b, "seconds", 0) * 1e9 : (double)ops / parallel * op_ns;
+    b->cost_ns = (k->start_s > 0 ? k->start_s * 1e9 : ROUGH_NS_PER_LAUNCH) + work +
+                 option_number(b, "rest_s", 0) * 1e9;
+    if (b->machine)
         b->cost_ns = ROUGH_SIM_NS_PER_LAUNCH + (double)ops * ROUGH_SIM_NS_PER_OP;
-        return;
-    }
-    b->cost_ns = ROUGH_NS_PER_LAUNCH + (double)ops / parallel * ROUGH_NS_PER_OP;
+    b->cost_ns = b->cost_ns < longest ? b->cost_ns : longest;
 }
 
 static bool add_block(struct expansion *x, const size_t *at)
@@ -752,16 +763,12 @@ bool plan_options(struct arena *a, const char *text, struct option_pair **option
     return true;
 }
 
-double plan_row_ns(const struct planned *p)
+uint64_t plan_row_launches(const struct planned *p)
 {
-    const struct block *b = p->block;
-    return b->member[p->member].skip ? 0 : b->cost_ns * (p->rep == 1 ? 1 + (double)b->warmups : 1);
+    return p->block->member[p->member].skip ? 0 : p->rep == 1 ? 1 + p->block->warmups : 1;
 }
 
-double plan_estimate_s(const struct plan *p, size_t first)
+double plan_row_ns(const struct planned *p)
 {
-    double ns = 0;
-    for (size_t i = first; i < p->rows; i++)
-        ns += plan_row_ns(&p->row[i]);
-    return ns / 1e9;
+    return p->block->cost_ns * (double)plan_row_launches(p);
 }

@@ -87,11 +87,11 @@ uint64_t plan_hash(const char *sweep, const char *kernel, const struct option_pa
 /* The id and the seed of a repetition under a plan's seed. */
 void plan_identify(uint64_t hash, const char *allocator, uint64_t rep, uint64_t plan_seed,
                    char row_id[ROW_ID_LENGTH + 1], uint64_t *seed);
-/* Rough time of a row, its warm-ups included, in nanoseconds. */
+/* Launches that a row takes, its warm-ups included; 0 where it cannot run. */
+uint64_t plan_row_launches(const struct planned *);
+/* Rough time of them, in nanoseconds. */
 double plan_row_ns(const struct planned *);
 /* The plan as CSV, the same bytes for the same plan. */
 void plan_csv(const struct plan *, struct buffer *);
-/* Rough time of the rows from `first` on, in seconds. */
-double plan_estimate_s(const struct plan *, size_t first);
 
 #endif

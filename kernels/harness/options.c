@@ -361,7 +361,8 @@ void options_print_description(void)
                                                 (json_int_t)p->min, "max", (json_int_t)p->max, "words",
                                                 words_json(p->words), "what", p->what));
     }
-    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:o}", "name", kernel.name, "what", kernel.what,
+    json_t *all = json_pack("{s:s, s:s, s:s, s:o, s:i, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:s, s:s, s:f, s:f, s:s, s:o}",
+                            "name", kernel.name, "what", kernel.what,
                             "op", kernel.op ? kernel.op : "one malloc/free cycle", "variants",
                             kernel.variants ? words_json(kernel.variants) : json_array(), "min_threads",
                             kernel.min_threads ? (int)kernel.min_threads : 1, "own_threads", kernel.own_threads,
@@ -369,6 +370,7 @@ void options_print_description(void)
                             "watched", kernel.watched,
                             "check", 1, "sizes", kernel.sizes != SIZES_NONE, "fixed_size", kernel.sizes == SIZES_FIXED,
                             "size_min", option("size_min")->fallback, "size_max", option("size_max")->fallback,
+                            "start_s", kernel.start_s, "op_ns", kernel.op_ns, "op_times", kernel.op_times ? kernel.op_times : "",
                             "params", params);
     json_dumpf(all, stdout, JSON_COMPACT);
     putchar('\n');

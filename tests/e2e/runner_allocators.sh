@@ -78,6 +78,8 @@ check "it says how to give it" grep -q AK_LIBRARY_ "$dir/err"
 printf 'kernel = null\nallocators = glibc, absent\nnull.allocators = absent\n' > none.sweep
 is "every row skipped: exit 0" "$(code ak run none.sweep --preset smoke --out none)" 0
 check "every row skipped: says that nothing was measured" grep -q '^nothing was measured: .*absent is not installed' "$dir/out"
+is "every row skipped: one line for its reason, with the number of rows" \
+  "$(sed -n 's/^  \([0-9]*\) skipped: absent is not installed: .*/\1/p' "$dir/out")" "$(column none/runs.csv status | grep -c skipped)"
 is "every row skipped of what the command line asked for: exit 3" "$(code ak run none.sweep --preset smoke --threads 2 --out none2)" 3
 is "its rows stay" "$(statuses none2)" "$(statuses none)"
 is "ak verify accepts it: exit 0" "$(code ak verify none2)" 0

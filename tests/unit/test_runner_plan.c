@@ -209,6 +209,45 @@ static void what_cannot_run(void **state)
                 assert_has(p.row[i].block->member[m].skip, "never frees");
 }
 
+/* What a launch takes is the kernel's to tell; without that it is what it was before kernels could. */
+static void estimates(void **state)
+{
+    struct fixture *x = *state;
+    struct sweep s;
+    struct plan p;
+    fixture_kernel(x, "lines", "\"start_s\": 0.5, \"op_ns\": 2e3, \"params\": []");
+    fixture_kernel(x, "file",
+                   "\"start_s\": 1, \"op_ns\": 2, \"op_times\": \"file_bytes\", \"params\": [{\"name\": "
+                   "\"file_bytes\", \"type\": \"size\", \"default\": \"1K\"}]");
+    fixture_kernel(
+        x, "server",
+        "\"timed\": true, \"start_s\": 0.25, \"params\": [{\"name\": \"seconds\", \"type\": \"int\", "
+        "\"default\": \"5\"}, {\"name\": \"rest_s\", \"type\": \"int\", \"default\": \"10\"}]");
+    static const struct {
+        const char *kernel, *more;
+        double seconds; /* of the first row, by the text above */
+        uint64_t launches;
+    } cases[] = {
+        {"churn", "ops = 1M\n", 0.06 + 1e6 * 400e-9, 1},
+        {"lines", "ops = 1M\n", 0.5 + 1e6 * 2e-6, 1},
+        {"lines", "ops_total = 1M\nthreads = 2\n", 0.5 + 0.5e6 * 2e-6, 1},
+        {"lines", "ops = 1M\nwarmup = 2\n", 3 * (0.5 + 1e6 * 2e-6), 3},
+        {"lines", "ops = 1G\ntimeout = 9\n", 9, 1},
+        {"file", "ops = 3\nfile_bytes = 1M\n", 1 + 3 * 1048576 * 2e-9, 1},
+        {"server", "ops = 1G\nseconds = 3\n", 0.25 + 3 + 10, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text =
+            arena_printf(&x->arena, "kernel = %s\nallocators = aa\n%s", cases[i].kernel, cases[i].more);
+        assert_true(fixture_plan(x, text, "smoke", &s, &p));
+        assert_int_equal(plan_row_launches(&p.row[0]), cases[i].launches);
+        assert_float_equal(plan_row_ns(&p.row[0]) / 1e9, cases[i].seconds, 1e-6);
+    }
+    assert_true(fixture_plan(x, "kernel = lines\nallocators = aa\nwarmup = 2\n", "quick", &s, &p));
+    for (size_t i = 0; i < p.rows; i++) /* only the first repetition has warm-ups */
+        assert_int_equal(plan_row_launches(&p.row[i]), p.row[i].rep == 1 ? 3 : 1);
+}
+
 static void own_threads(void **state)
 {
     struct fixture *x = *state;
@@ -279,6 +318,7 @@ int main(void)
         WITH(counts),          WITH(work_is_a_union), WITH(sizes),          WITH(sizes_of_the_kernel),
         WITH(seeds),           WITH(order),           WITH(ids_are_stable), WITH(same_seed_same_text),
         WITH(what_cannot_run), WITH(own_threads),     WITH(told_again),     WITH(too_large),
+        WITH(estimates),
     };
     return cmocka_run_group_tests_name("runner_plan", tests, NULL, NULL);
 }
