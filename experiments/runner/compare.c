@@ -88,7 +88,8 @@ void compare_summarise(struct arena *a, const struct comparison *c, size_t conte
     const struct verdict_facts facts = {.time = s->wall,
                                         .memory = s->memory,
                                         .memory_more = s->rss_peak_bytes - middle(a, c, 0, MEMORY),
-                                        .share = base->no_share ? NAN : base->share.malloc_share};
+                                        .share = base->no_share ? NAN : base->share.malloc_share,
+                                        .cpu = s->cpu};
     s->given = verdict_give(a, &facts);
 }
 

@@ -17,6 +17,7 @@ enum column {
     INTERVAL,
     USER_TIME,
     SYS_TIME,
+    CPU_RATIO,
     PEAK,
     PEAK_RATIO,
     FAULTS,
@@ -24,9 +25,9 @@ enum column {
     SHARE,
     COLUMNS
 };
-static const char *const titles[COLUMNS] = {"allocator",     "runs",   "time",     "ratio",
-                                            "95 % interval", "user",   "sys",      "peak RSS",
-                                            "ratio",         "faults", "switches", "malloc+free"};
+static const char *const titles[COLUMNS] = {"allocator", "runs",     "time",  "ratio",    "95 % interval",
+                                            "user",      "sys",      "ratio", "peak RSS", "ratio",
+                                            "faults",    "switches", "malloc"};
 
 static void cell_ratio(char *cell, double value)
 {
@@ -68,10 +69,12 @@ static void fill_row(struct arena *a, const struct comparison *cmp, size_t i, ch
     if (i == 0) {
         snprintf(row[RATIO], CELL, s.ok ? "1" : "-");
         snprintf(row[INTERVAL], CELL, "the default");
+        snprintf(row[CPU_RATIO], CELL, s.ok ? "1" : "-");
         snprintf(row[PEAK_RATIO], CELL, s.ok ? "1" : "-");
         return;
     }
     cell_ratio(row[RATIO], s.wall.value);
+    cell_ratio(row[CPU_RATIO], s.cpu.value);
     cell_ratio(row[PEAK_RATIO], s.memory.value);
     if (isnan(s.wall.low))
         snprintf(row[INTERVAL], CELL, "-");

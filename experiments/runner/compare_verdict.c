@@ -31,6 +31,16 @@ static const char *memory_words(struct arena *a, const struct ratio *r)
     return arena_printf(a, ", peak memory times %.2f", r->value);
 }
 
+/* Where time is undecided by its noise and CPU time is not. */
+static const char *cpu_words(struct arena *a, const struct ratio *time, const struct ratio *cpu)
+{
+    const bool open = !isnan(time->low) && time->low <= VERDICT_TIME && time->high > VERDICT_TIME;
+    if (!open || !cpu->pairs || isnan(cpu->low) || (cpu->low <= VERDICT_TIME && cpu->high > VERDICT_TIME))
+        return "";
+    return arena_printf(a, "; CPU time is clearer: %s (from %s to %s)", change(a, cpu->value),
+                        change(a, cpu->low), change(a, cpu->high));
+}
+
 struct verdict_given verdict_give(struct arena *a, const struct verdict_facts *facts)
 {
     const struct ratio *t = &facts->time, *m = &facts->memory;
@@ -43,7 +53,8 @@ struct verdict_given verdict_give(struct arena *a, const struct verdict_facts *f
         given.more = PAIRS_LEAST;
         return given;
     }
-    given.words = arena_printf(a, "%s%s", time_words(a, t), memory_words(a, m));
+    given.words =
+        arena_printf(a, "%s%s%s", time_words(a, t), memory_words(a, m), cpu_words(a, t, &facts->cpu));
     if (faster || saves) {
         given.verdict = faster && costs ? VERDICT_COSTS_MEMORY : VERDICT_WORTH;
         if (faster && facts->share < VERDICT_SHARE) /* false for NAN */
@@ -64,9 +75,9 @@ struct verdict_given verdict_give(struct arena *a, const struct verdict_facts *f
             given.words =
                 arena_printf(a, "%s; more than %d launches would be needed", given.words, PAIRS_MOST);
         else
-            given.words =
-                arena_printf(a, "%s; about %" PRIu64 " more launches of each would tell%s", given.words,
-                             given.more, sure ? "" : ", since there is no interval from fewer than 6");
+            given.words = arena_printf(a, "%s; about %" PRIu64 " more launch%s of each would tell%s",
+                                       given.words, given.more, given.more == 1 ? "" : "es",
+                                       sure ? "" : ", since there is no interval from fewer than 6");
     }
     return given;
 }

@@ -32,6 +32,8 @@ struct verdict_facts {
     struct ratio time, memory;
     double memory_more; /* bytes at the peak above the default's, of the medians */
     double share;       /* of malloc and free under the default, 0 to 1; NAN: not known */
+    struct ratio
+        cpu; /* of user and system time: decides nothing, and is told where time leaves open what it tells */
 };
 
 struct verdict_given {

@@ -115,6 +115,7 @@ is "nothing was left by any of these" "$(ls tmp)" ""
 is "a command: exit 0" "$(code ak compare --allocators tlfl --runs 6 --seed 7 --csv a.csv --plot a.svg -- ./work 100000)" 0
 check "the heading counts them" grep -q "^medians of 6 launches under" out
 check "the table has both" sh -c 'grep -q "^glibc .* 6 " out && grep -q "^tlfl .* 6 " out'
+is "no line of the table is wider than 120" "$(sed -n '/^allocator/,/^$/p' out | awk 'length > 120' | wc -l)" 0
 check "a verdict in words" grep -Eq '^tlfl +(worth it|not worth it|costs memory|cannot tell yet): ' out
 check "the share, or why there is none" grep -Eq '^malloc and free take [0-9.]+ %|^share in malloc and free: not known: .' out
 check "says what peak RSS is" grep -q 'largest process' out

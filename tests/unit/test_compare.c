@@ -92,7 +92,7 @@ static const struct ratio no_change = {.pairs = 10, .value = 1, .low = 0.99, .hi
 
 static enum verdict verdict_of(struct ratio time, struct ratio memory, double more, double share)
 {
-    const struct verdict_facts facts = {time, memory, more, share};
+    const struct verdict_facts facts = {time, memory, more, share, no_change};
     struct verdict_given given = verdict_give(&arena, &facts);
     assert_true(*given.words);
     assert_int_equal(given.more > 0, given.verdict == VERDICT_UNKNOWN);
@@ -135,6 +135,30 @@ static void verdicts(void **state)
     assert_int_equal(verdict_of(few, few, 0, 0.05), VERDICT_UNKNOWN);
     const struct ratio nothing = {.value = NAN, .low = NAN, .high = NAN, .spread = NAN};
     assert_int_equal(verdict_of(nothing, nothing, NAN, 0.3), VERDICT_UNKNOWN);
+}
+
+static const char *words_of(struct ratio time, struct ratio cpu, enum verdict *verdict)
+{
+    const struct verdict_facts facts = {time, no_change, 0, 0.3, cpu};
+    const struct verdict_given given = verdict_give(&arena, &facts);
+    *verdict = given.verdict;
+    return given.words;
+}
+
+/* CPU time is told where it is clear and time is not; it decides nothing. */
+static void cpu_time(void **state)
+{
+    (void)state;
+    const struct ratio open = between(0.8, 0.95, 1.1), less = between(0.9, 0.92, 0.95), none = {.low = NAN};
+    enum verdict verdict;
+    assert_non_null(strstr(words_of(open, less, &verdict), "CPU time is clearer: 8.0 % less"));
+    assert_int_equal(verdict, VERDICT_UNKNOWN);
+    assert_non_null(strstr(words_of(open, between(1.1, 1.2, 1.3), &verdict), "20.0 % more"));
+    assert_int_equal(verdict, VERDICT_UNKNOWN);
+    assert_null(strstr(words_of(open, open, &verdict), "CPU time"));
+    assert_null(strstr(words_of(open, none, &verdict), "CPU time"));
+    assert_null(strstr(words_of(less, less, &verdict), "CPU time"));
+    assert_null(strstr(words_of(between(1.1, 1.2, 1.3), less, &verdict), "CPU time"));
 }
 
 /* ---- the witness ---- */
@@ -343,7 +367,8 @@ static void targets(void **state)
     write_program("./b c", "#!./a\n", 6);
     assert_true(target_find(&arena, "compare", "./b c", &t, &f));
     assert_non_null(strstr(t.refusal, "./b c is run by ./a"));
-    assert_true(target_find(&arena, "compare", write_program("./d", "#!/usr/bin/env -S X=1 sh -u\n", 28), &t, &f));
+    assert_true(
+        target_find(&arena, "compare", write_program("./d", "#!/usr/bin/env -S X=1 sh -u\n", 28), &t, &f));
     assert_null(t.refusal);
     assert_string_equal(t.path, "./d");
     static const char *const bad[][2] = {
@@ -352,7 +377,8 @@ static void targets(void **state)
         {"echo\n", "neither"},     {"", "neither"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         f = (struct fault){0};
-        assert_false(target_find(&arena, "compare", write_program("./e", bad[i][0], strlen(bad[i][0])), &t, &f));
+        assert_false(
+            target_find(&arena, "compare", write_program("./e", bad[i][0], strlen(bad[i][0])), &t, &f));
         assert_int_equal(f.code, AK_USAGE);
         assert_non_null(strstr(f.text, bad[i][1]));
     }
@@ -423,6 +449,7 @@ int main(void)
         cmocka_unit_test_teardown(launches_needed, give_back),
         cmocka_unit_test_teardown(medians, give_back),
         cmocka_unit_test_teardown(verdicts, give_back),
+        cmocka_unit_test_teardown(cpu_time, give_back),
         cmocka_unit_test_teardown(served, give_back),
         cmocka_unit_test_teardown(partly_served, give_back),
         cmocka_unit_test_teardown(killed, give_back),
