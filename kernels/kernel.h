@@ -99,7 +99,7 @@ struct kernel {
                              * times are then the process's; only sim counts events */
     enum sizes sizes;           /* which of size_min, size_max, size_dist it takes */
     uint64_t default_ops;       /* --ops where not given; 0: 1,000,000 */
-    double   start_s, op_ns;    /* for the estimate of `ak run --dry-run` alone: what a launch takes before and after its ops,
+    double   start_s, op_ns;    /* for the estimates of `ak run` alone: what a launch takes before and after its ops,
                                  * and then for each op of a thread, in order of magnitude; 0: as microkernels do */
     const char *op_times;       /* a parameter that op_ns is multiplied by (bytes of a file that each op reads); NULL: none */
     const char *default_size_min, *default_size_max; /* as text, with suffixes; NULL: 16, 65536 */
