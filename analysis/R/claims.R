@@ -239,26 +239,13 @@ cell_verdict <- function(results, h, rows, interval, claims, conditions, reason,
          equivalence = , linear = verdict_equivalence(h$margin, interval, conditions, reason, word),
          bound = verdict_bound(limit + room, h$direction, interval, conditions, reason, word),
          count = verdict_count(limit, values, conditions, reason, word),
-         decision = verdict_decision(limit, share_under(values, rows, hypothesis_allocators(h)[2]), interval, conditions, reason,
-                                     word))
+         decision = verdict_decision(limit, share_under(values, rows, hypothesis_allocators(h)[2]), h$margin, interval, conditions,
+                                     reason, word))
 }
 
 #' The median share of an allocator's launches under a profiler.
 share_under <- function(values, rows, allocator) {
   stats::median(values[rows$allocator == allocator & rows$profiled], na.rm = TRUE)
-}
-
-#' Verdict on a rule in one program: it gains exactly where its share is above the limit.
-#' @param share of the program, under the allocator that it has
-#' @param interval of time with the other allocator over time with this one
-verdict_decision <- function(limit, share, interval, conditions = character(), unmeasured = NA, word = "not testable here") {
-  missing <- missing_interval(interval, unmeasured, word)
-  if (!is.null(missing)) return(missing)
-  if (is.na(share)) return(answer("not yet measured", "the share in malloc and free was not measured"))
-  gains <- interval$high < 1
-  if ((share >= limit) == gains) return(met(conditions, "the rule agrees"))
-  answer("not reproduced", note_text(paste0(if (gains) "gains" else "does not gain", " at a share of ", percent_text(share)),
-                                     conditions))
 }
 
 #' One hypothesis in one cell.
@@ -341,7 +328,7 @@ combine_cells <- function(own, h, claims, absent, fixed = character()) {
                       high = NA_real_, launches = 0L, method = "none", verdict = absent$verdict, note = absent$note,
                       conditions = "", depends = NA))
   }
-  measured <- own$verdict %in% VERDICTS[1:3] | is.finite(own$low)
+  measured <- own$verdict %in% MEASURED_VERDICTS | is.finite(own$low)
   other <- if (any(measured) && !all(measured)) setdiff(own$reading[!measured], own$reading[measured])
   rest <- if (any(measured)) sum(!measured) else 0
   if (any(measured)) own <- own[measured, , drop = FALSE]
@@ -385,14 +372,17 @@ claim_arithmetic <- function(claims, id) {
   list(text = text, broken = text[breaks & lines$role == "veto"])
 }
 
-#' What remarks of ours say: "of free: not reproduced (2 instead of 0)".
+#' What remarks of ours say: "of free: 2 count, not reproduced". A value is not told alone where nothing can be said of it.
 claim_remarks <- function(results, claims, id) {
   lines <- claims$hypotheses[claims$hypotheses$claim == id & claims$hypotheses$role == "remark" &
                                claims$hypotheses$kind != "arithmetic", , drop = FALSE]
   vapply(seq_len(nrow(lines)), function(i) {
     tested <- test_hypothesis(results, lines[i, ], claims)$verdict
     if (!is.finite(tested$value)) return("")
-    paste0(lines$words[i], ": ", number_text(tested$value), " ", ledger_unit(lines[i, ]), ", ", tested$verdict)
+    value <- if (tested$verdict == "open") paste0("[", number_text(tested$low), ", ", number_text(tested$high), "]")
+             else number_text(tested$value)
+    paste0(lines$words[i], ": ", if (tested$verdict %in% MEASURED_VERDICTS) paste0(value, " ", ledger_unit(lines[i, ]), ", "),
+           tested$verdict)
   }, "")
 }
 

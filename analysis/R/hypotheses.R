@@ -12,8 +12,8 @@
 #                                                 `margin`, in that unit
 #   count        a, a whole number                every launch has the published number
 #   linear       slope ratio between sizes        within `margin` of 1
-#   decision     time of A over B by kernel       those of a share above the published one gain, the others do not; times and
-#                                                 shares are of different launches
+#   decision     time of A over B by kernel       those of a share above the published one gain by more than `margin`, the others
+#                                                 do not; times and shares are of different launches
 #   arithmetic   left, relation, right            see arithmetic.R
 #
 # allocators   A/B for ratio, difference, order, equivalence and decision; else A, or several by blanks. Where one has no
@@ -34,7 +34,7 @@ PAIRED_KINDS <- c("ratio", "difference", "order", "equivalence", "decision")
 HYPOTHESIS_KINDS <- c(PAIRED_KINDS, "bound", "count", "linear", "arithmetic")
 HYPOTHESIS_DIRECTIONS <- list(ratio = c("up", "down"), difference = c("up", "down"), order = c("up", "down"),
                               bound = c("least", "most"))
-MARGIN_KINDS <- c("equivalence", "bound", "linear")
+MARGIN_KINDS <- c("equivalence", "bound", "linear", "decision")
 HYPOTHESIS_UNDER <- c("threads", "cycles", "sizes", "versions", "cpus", "ops", "ops_most", "connections", "load_threads",
                       "seconds", "in_flight", "file_bytes", "sensitivity")
 # Application kernels to come, and what each runs.

@@ -43,11 +43,30 @@ ledger_text <- function(ledger, width = terminal_width()) {
                   "published, and ours with its interval")
   lines <- c(head, strrep("-", width))
   for (source in unique(ledger$source)) {
-    lines <- c(lines, source)
-    for (i in which(ledger$source == source)) lines <- c(lines, claim_lines(ledger[i, ], width, wrap))
+    own <- ledger[ledger$source == source, , drop = FALSE]
+    shared <- shared_conditions(own)
+    lines <- c(lines, source, unlist(lapply(paste0("[", names(shared), "] ", shared, recycle0 = TRUE), wrap, 2)))
+    own$note <- marked_notes(own$note, shared)
+    for (i in seq_len(nrow(own))) lines <- c(lines, claim_lines(own[i, ], width, wrap))
   }
   c(lines, strrep("-", width), wrap(paste0(plural(nrow(ledger), "claim"), ": ", verdict_counts(ledger), "."), 0),
     if (any(!is.finite(ledger$value))) c("Missing:", unlist(lapply(missing_reasons(ledger), wrap, 2))))
+}
+
+#' Conditions that several claims of a source share, each named by a letter, so that they are printed once.
+shared_conditions <- function(ledger) {
+  each <- unlist(lapply(strsplit(ledger$conditions, "; ", fixed = TRUE), unique))
+  shared <- utils::head(unique(each[each %in% each[duplicated(each)]]), length(letters))
+  stats::setNames(shared, letters[seq_along(shared)])
+}
+
+#' Notes with "[a] [b]" in the place of such conditions.
+marked_notes <- function(notes, shared) {
+  for (name in names(shared)) {
+    whole <- paste0("(?<=^|; |, but |[(])\\Q", shared[[name]], "\\E(?=;|$|[)])")
+    notes <- gsub(whole, paste0("[", name, "]"), notes, perl = TRUE)
+  }
+  gsub("(?<=\\[[a-z]\\]);(?= \\[[a-z]\\])", "", notes, perl = TRUE)
 }
 
 claim_lines <- function(line, width, wrap) {
@@ -141,7 +160,7 @@ table_verdicts <- function(ledger, claims) {
 LEDGER_NOTE_WIDTH <- 110 # characters, so that the table fits a page; the whole note is in the ledger's file
 
 #' The note of a line; of one that waits the first phrase, which says for what.
-ledger_reason <- function(line) if (line$verdict %in% VERDICTS[5:6]) sub(";.*$", "", line$note) else line$note
+ledger_reason <- function(line) if (line$verdict %in% WAITING_VERDICTS) sub(";.*$", "", line$note) else line$note
 
 #' The verdict on each claim of the other sources.
 table_ledger <- function(ledger, claims) {

@@ -140,6 +140,46 @@ test_that("the rule of a double-digit share is put to every program, and says wh
   expect_match(verdict_on(application_results(times), full, "parse.rule")$note, "the share in malloc and free was not measured")
 })
 
+test_that("a program without a variant is named without one", {
+  parts <- lapply(decision_parts(hypothesis_of(full, "parse.rule"), 1), function(part) {
+    if (startsWith(part$sweep, "item_store")) part$rows <- lapply(part$rows, function(row) replace(row, "variant", "put"))
+    part
+  })
+  cells <- test_hypothesis(application_results(parts), hypothesis_of(full, "parse.rule"), full)$cells
+  expect_setequal(cells$setting, c("kernel ndjson", "kernel item_store, variant put"))
+})
+
+test_that("a ratio too uncertain to exclude either is open, with its value", {
+  h <- hypothesis_of(full, "http.mean")
+  own <- function(allocator, values) {
+    application_rows(h$sweeps, h$kernel, allocator, function(rep) c(request_mean_ms = values[rep]), variant = "malloc")
+  }
+  results <- application_results(own("musl-mimalloc", c(0.57, 0.7, 0.9, 1.1, 1.14, 1.3, 1.6, 1.74)),
+                                 own("musl-jemalloc", rep(1, 8)))
+  line <- claim_line(results, full, "http.mean")
+  expect_equal(line$verdict, "open")
+  expect_equal(line$value, sqrt(1.1 * 1.14), tolerance = 1e-6)
+})
+
+test_that("a remark has a value only where something can be said of it", {
+  of <- function(rep_of, reps = 8) {
+    parts <- lapply(linear_parts(hypothesis_of(full, "parse.linear"), 1), function(part) {
+      part$rows <- lapply(seq_len(reps), function(rep) {
+        row <- part$rows[[rep]]
+        row$rss_peak_bytes <- rep_of(row$rss_peak_bytes, rep)
+        row
+      })
+      part$metrics <- part$metrics[grepl(paste(vapply(part$rows, `[[`, "", "row_id"), collapse = "|"), part$metrics)]
+      part
+    })
+    claim_line(application_results(parts), full, "parse.linear")$note
+  }
+  same <- function(value, rep) value
+  expect_match(of(same), "resident memory: 1.00 ratio, reproduced$")
+  expect_match(of(same, 5), "resident memory: not yet measured$")
+  expect_match(of(function(value, rep) round(value * rep)), "resident memory: \\[[^]]*\\] ratio, open$")
+})
+
 test_that("a stand-in is taken for what has no launches, is said to differ, and never for one of a pair alone", {
   h <- hypothesis_of(full, "parse.wall")
   preloaded <- application_results(planted_parts(h, 0.66, allocators = c("mimalloc", "glibc")))

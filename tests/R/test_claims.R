@@ -29,7 +29,7 @@ test_that("every claim has one line with a known verdict, also without any rows,
   ledger <- claims_ledger(nothing(), claims)
   expect_equal(ledger$id, claims$claims$id)
   expect_named(ledger, LEDGER_COLUMNS)
-  expect_true(all(ledger$verdict %in% VERDICTS[4:6]))
+  expect_true(all(ledger$verdict %in% c(WAITING_VERDICTS, "contradicted by its own numbers")))
   expect_true(all(nzchar(ledger$note)))
   expect_true(all(ledger$row_ids == "" & ledger$launches == 0 & is.na(ledger$value)))
   note <- function(id) ledger$note[ledger$id == id]
@@ -187,11 +187,12 @@ test_that("a damaged file of the paper is refused with its line", {
 
 verdict_word <- function(answer) answer$verdict
 
-test_that("an order is met, opposite or a tie", {
+test_that("an order is met, opposite or open", {
   expect_equal(verdict_word(verdict_order("up", interval_of(3, 1, 5))), "reproduced")
   expect_equal(verdict_word(verdict_order("down", interval_of(-3, -5, -1))), "reproduced")
   expect_match(verdict_order("up", interval_of(-3, -5, -1))$note, "the opposite order")
-  expect_match(verdict_order("up", interval_of(1, -1, 3))$note, "tie")
+  expect_equal(verdict_word(verdict_order("up", interval_of(1, -1, 3))), "open")
+  expect_equal(verdict_word(verdict_order("up", interval_of(0, 0, 0))), "not reproduced") # counts that are the same
 })
 
 test_that("an equivalence is met, refuted or open", {
@@ -199,14 +200,14 @@ test_that("an equivalence is met, refuted or open", {
   expect_equal(verdict_word(verdict_equivalence(0.02, interval_of(1.05, 1.03, 1.07))), "not reproduced")
   expect_equal(verdict_word(verdict_equivalence(0.02, interval_of(0.95, 0.93, 0.97))), "not reproduced")
   open <- verdict_equivalence(0.02, interval_of(1.01, 0.99, 1.03))
-  expect_equal(open$verdict, "not yet measured")
-  expect_match(open$note, "open: the interval reaches beyond 2.0 %; more launches would tell", fixed = TRUE)
+  expect_equal(open$verdict, "open")
+  expect_match(open$note, "the interval reaches beyond 2.0 %; more launches would tell", fixed = TRUE)
 })
 
 test_that("a bound is met, refuted or open, from both sides", {
   expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.995, 0.992, 0.998))), "reproduced")
   expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.98, 0.97, 0.985))), "not reproduced")
-  expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.99, 0.98, 0.995))), "not yet measured")
+  expect_equal(verdict_word(verdict_bound(0.99, "least", interval_of(0.99, 0.98, 0.995))), "open")
   expect_equal(verdict_word(verdict_bound(5, "most", interval_of(3, 2, 4))), "reproduced")
   expect_equal(verdict_word(verdict_bound(5, "most", interval_of(7, 6, 8))), "not reproduced")
 })
@@ -217,11 +218,14 @@ test_that("a count is asked of every launch", {
   expect_equal(verdict_word(verdict_count(0, NA_real_)), "not yet measured")
 })
 
-test_that("a decision rule is right or wrong on both sides of the share", {
-  expect_equal(verdict_word(verdict_decision(0.1, 0.3, interval_of(0.8, 0.7, 0.9))), "reproduced")
-  expect_equal(verdict_word(verdict_decision(0.1, 0.05, interval_of(1, 0.9, 1.1))), "reproduced")
-  expect_match(verdict_decision(0.1, 0.05, interval_of(0.8, 0.7, 0.9))$note, "^gains at a share of 5.0 %")
-  expect_match(verdict_decision(0.1, 0.3, interval_of(1, 0.9, 1.1))$note, "^does not gain at a share of 30 %")
+test_that("a decision rule is right, wrong or open on both sides of the share", {
+  expect_equal(verdict_word(verdict_decision(0.1, 0.3, 0.02, interval_of(0.8, 0.7, 0.9))), "reproduced")
+  expect_equal(verdict_word(verdict_decision(0.1, 0.05, 0.02, interval_of(1, 0.985, 1.1))), "reproduced")
+  expect_match(verdict_decision(0.1, 0.05, 0.02, interval_of(0.8, 0.7, 0.9))$note, "^gains at a share of 5.0 %")
+  expect_match(verdict_decision(0.1, 0.3, 0.02, interval_of(1, 0.985, 1.1))$note, "^does not gain at a share of 30 %")
+  for (share in c(0.05, 0.3)) {
+    expect_equal(verdict_word(verdict_decision(0.1, share, 0.02, interval_of(1, 0.9, 1.1))), "open")
+  }
 })
 
 test_that("no rule says reproduced where a condition differs, and all of them where none does", {
@@ -230,7 +234,7 @@ test_that("no rule says reproduced where a condition differs, and all of them wh
   rules <- function(i, ...) {
     list(verdict_ratio(1.24, i, ...), verdict_ratio(-1, i, ..., neutral = 0), verdict_order("down", i, ...),
          verdict_equivalence(0.02, i, ...), verdict_bound(1, "least", i, ...), verdict_bound(1, "most", i, ...),
-         verdict_count(1, 1, ...), verdict_decision(0.1, 0.3, i, ...))
+         verdict_count(1, 1, ...), verdict_decision(0.1, 0.3, 0.02, i, ...))
   }
   words <- function(...) lapply(intervals, function(i) vapply(rules(i, ...), verdict_word, ""))
   expect_true(all(Reduce(`|`, lapply(words(), `==`, "reproduced"))))
@@ -242,7 +246,7 @@ test_that("no rule says reproduced where a condition differs, and all of them wh
 test_that("no rule has a verdict from fewer launches than an interval needs", {
   few <- interval_of(1.24, NA, NA, 4)
   for (answer in list(verdict_ratio(1.24, few), verdict_order("up", few), verdict_equivalence(0.02, few),
-                      verdict_bound(1, "least", few), verdict_decision(0.1, 0.3, few))) {
+                      verdict_bound(1, "least", few), verdict_decision(0.1, 0.3, 0.02, few))) {
     expect_equal(answer$verdict, "not yet measured")
     expect_match(answer$note, "4 paired launches, fewer than 6")
   }
@@ -275,7 +279,7 @@ test_that("near parity over thread counts: equivalent in all of them, or not", {
   expect_match(apart$note, "depends on reading and setting, the weakest stands (threads 8); differs by more than 5.0 %",
                fixed = TRUE)
   open <- line_of("paper.parity", full(near(1.03, threads = 1, spread = 0.02)), sweep = "contention")
-  expect_equal(open$verdict, "not yet measured")
+  expect_equal(open$verdict, "open")
   expect_match(open$note, "more launches would tell")
   # Cells with a CPU for every thread stand before those without, and 16 threads are none of the claim's.
   others <- c(near(0.5, threads = 8), near(0.5, threads = 16, cpus = 16))
@@ -486,6 +490,36 @@ test_that("the terminal's table fits 80 to 120 columns, names every claim and sa
   expect_equal(terminal_width("100"), 100)
   expect_equal(terminal_width("500"), 120)
   expect_equal(terminal_width(""), 80)
+})
+
+test_that("conditions that several claims of a source share are printed once, and only in the terminal", {
+  ledger <- claims_ledger(nothing(), claims)[1:3, ]
+  ledger$source <- c("s", "s", "t")
+  ledger$value <- 1
+  one <- "reduced: 5 s of load"
+  ledger$conditions <- c(paste0(one, "; glibc 2.41; noisy"), paste0(one, "; glibc 2.41"), one)
+  ledger$note <- c(paste0("size agrees too, but ", one, "; glibc 2.41; noisy; so in all"),
+                   paste0("a; ours: direction only (another size; glibc 2.41; glibc 2.41.1; ", one, ")"), paste0("tie; ", one))
+  lines <- ledger_text(ledger, 120)
+  expect_true(all(c("  [a] reduced: 5 s of load", "  [b] glibc 2.41") %in% lines))
+  said <- paste(lines, collapse = "\n")
+  expect_match(said, "    size agrees too, but [a] [b]; noisy; so in all", fixed = TRUE)
+  expect_match(said, "(another size; [b]; glibc 2.41.1; [a])", fixed = TRUE)
+  expect_match(said, "    tie; reduced: 5 s of load", fixed = TRUE) # shared with no other claim of its source
+  expect_equal(lengths(regmatches(said, gregexpr(one, said, fixed = TRUE))), 2)
+})
+
+test_that("an open claim has a word of its own in the counts, the README's block and the paper's table", {
+  ledger <- claims_ledger(nothing(), claims)
+  ledger[ledger$id == "http.mean", c("verdict", "note")] <- c("open", "the interval holds both; more launches would tell")
+  ledger$value[ledger$id == "http.mean"] <- 1.12
+  expect_match(verdict_counts(ledger), "^1 open, 1 contradicted by its own numbers")
+  run <- data.frame(key = c("cpu", "cpus", "hypervisor", "launches", "ok", "preset", "commit", "last_launch"),
+                    value = c("C", "2", "no", "9", "9", "quick", "0", "2026-01-01"))
+  expect_true("| open | 1 | `http.mean` |" %in% readme_ledger(ledger, run))
+  line <- grep("http.mean", table_ledger(ledger, claims)$lines, fixed = TRUE, value = TRUE)
+  expect_match(line, "\\textbf{open} & the interval holds both; more launches would tell", fixed = TRUE)
+  expect_false(any(grepl("http.mean", missing_reasons(ledger), fixed = TRUE)))
 })
 
 test_that("claims.R writes the file, prints the table, and ends with 2 where there is nothing to read", {

@@ -13,10 +13,10 @@ test_that("any differing condition caps the verdict at direction only", {
   }
 })
 
-test_that("ties, the other direction, and missing data have their own words", {
-  tie <- verdict_ratio(1.24, interval_of(1.1, 0.95, 1.3))
+test_that("the other direction, an excluded size, and missing data have their own words", {
+  tie <- verdict_ratio(1.24, interval_of(1.1, 0.95, 1.2))
   expect_equal(tie$verdict, "not reproduced")
-  expect_match(tie$note, "tie within the interval")
+  expect_match(tie$note, "no direction is shown, and the interval excludes the published size")
   expect_match(verdict_ratio(1.24, interval_of(0.8, 0.7, 0.9))$note, "opposite direction")
   expect_match(verdict_ratio(0.6, interval_of(1.8, 1.7, 1.9))$note, "opposite direction")
   expect_equal(verdict_ratio(1.24, interval_of(1.2, NA, NA, 4))$verdict, "not yet measured")
@@ -24,6 +24,46 @@ test_that("ties, the other direction, and missing data have their own words", {
   unmeasured <- verdict_ratio(1.24, median_interval(numeric()), unmeasured = "no counters")
   expect_equal(unmeasured$verdict, "not testable here")
   expect_equal(unmeasured$note, "no counters")
+})
+
+test_that("an interval that holds both no effect and the published one decides nothing, in either direction", {
+  both <- list(verdict_ratio(0.962, interval_of(1.12, 0.57, 1.74)), verdict_ratio(1.24, interval_of(1.1, 0.95, 1.3)),
+               verdict_ratio(0.5, interval_of(0.5, 0.5, 1)), verdict_ratio(-31.3, interval_of(-20, -40, 5), neutral = 0))
+  for (answer in both) {
+    expect_equal(answer$verdict, "open")
+    expect_match(answer$note, "^the interval holds both no effect and the published one; more launches would tell$")
+  }
+  expect_match(verdict_ratio(0.962, interval_of(1.12, 0.57, 1.74), "reduced: 1 s of load")$note, "; reduced: 1 s of load$")
+})
+
+test_that("one rule for every kind: open exactly where the interval reaches beyond the region and does not leave it", {
+  # Bounds at, beside and on both sides of the edge, which is 1 (0 for an order); a region above it and one below.
+  word <- function(low, high) {
+    i <- interval_of((low + high) / 2, low, high)
+    o <- interval_of(i$value - 1, low - 1, high - 1)
+    c(ratio = verdict_ratio(1.5, i)$verdict, difference = verdict_ratio(0.5, o, neutral = 0)$verdict,
+      order = verdict_order("up", o)$verdict, bound = verdict_bound(1, "least", i)$verdict,
+      equivalence = verdict_equivalence(1, interval_of(i$value / 2, low / 2, high / 2))$verdict,
+      decision = verdict_decision(0.1, 0.05, 0, i)$verdict)
+  }
+  all_of <- function(word) rep(word, 6)
+  expect_equal(unname(word(1.2, 1.8)), all_of("reproduced"))
+  expect_equal(unname(word(0.6, 0.9)), all_of("not reproduced"))
+  expect_equal(unname(word(0.6, 1.6)), all_of("open"))
+  # An effect at the very edge is none; a bound or a margin is met there, and so is a time that is the same no gain.
+  expect_equal(word(1, 1.8)[c("ratio", "order", "bound", "equivalence", "decision")],
+               c(ratio = "open", order = "open", bound = "reproduced", equivalence = "reproduced", decision = "reproduced"))
+  expect_equal(word(0.6, 1)[c("ratio", "order", "bound", "equivalence", "decision")],
+               c(ratio = "not reproduced", order = "not reproduced", bound = "open", equivalence = "open", decision = "open"))
+  # Where a size is asserted, a tie that excludes it refutes; an order asserts none.
+  expect_equal(word(0.9, 1.1)[c("ratio", "difference", "order")],
+               c(ratio = "not reproduced", difference = "not reproduced", order = "open"))
+})
+
+test_that("open is weaker than what holds, stronger than what was not measured, and not final", {
+  expect_equal(weakest_verdict(c("reproduced", "open", "direction only")), "open")
+  expect_equal(weakest_verdict(c("open", "not reproduced")), "not reproduced")
+  expect_equal(weakest_verdict(c("open", "not yet measured")), "not yet measured")
 })
 
 claims <- read_claims(file.path(suite, "paper"))
@@ -124,4 +164,5 @@ test_that("failed rows alone are not yet measured", {
 
 test_that("every verdict is in the vocabulary", {
   expect_true(all(names(VERDICT_STRENGTH) %in% VERDICTS))
+  expect_setequal(c(MEASURED_VERDICTS, WAITING_VERDICTS, "contradicted by its own numbers"), VERDICTS)
 })
