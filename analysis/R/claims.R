@@ -239,8 +239,8 @@ cell_verdict <- function(results, h, rows, interval, claims, conditions, reason,
          equivalence = , linear = verdict_equivalence(h$margin, interval, conditions, reason, word),
          bound = verdict_bound(limit + room, h$direction, interval, conditions, reason, word),
          count = verdict_count(limit, values, conditions, reason, word),
-         decision = verdict_decision(limit, share_under(values, rows, hypothesis_allocators(h)[2]), h$margin, interval, conditions,
-                                     reason, word))
+         decision = verdict_decision(limit, share_under(values, rows, hypothesis_allocators(h)[2]), h$margin, interval,
+                                     conditions, reason, word))
 }
 
 #' The median share of an allocator's launches under a profiler.
@@ -372,7 +372,7 @@ claim_arithmetic <- function(claims, id) {
   list(text = text, broken = text[breaks & lines$role == "veto"])
 }
 
-#' What remarks of ours say: "of free: 2 count, not reproduced". A value is not told alone where nothing can be said of it.
+#' What remarks of ours say: "of free: 2 count, not reproduced". A value is told only where a verdict stands on it.
 claim_remarks <- function(results, claims, id) {
   lines <- claims$hypotheses[claims$hypotheses$claim == id & claims$hypotheses$role == "remark" &
                                claims$hypotheses$kind != "arithmetic", , drop = FALSE]
