@@ -2,7 +2,7 @@
  * ak verify: re-check a results folder from its files alone.
  *
  * What is checked: every column there and of its type; the plan, its hashes, meta.json and the sweep's text agree; every
- * planned row once, with the plan's values; ok rows consistent within themselves (counts, rates, memory, quantiles),
+ * planned row once, with the plan's values; ok rows consistent within themselves (counts, rates, times, memory, quantiles),
  * with what meta.json says of their allocator and with their side rows; what is empty explained; rows that are not ok
  * without numbers; side rows once, and of rows that are there.
  */
@@ -238,5 +238,5 @@ static int cmd_verify(int argc, char **argv)
     return code;
 }
 
-AK_COMMAND(command_verify, "verify", "RUN", "re-check a results folder: schema, plan, counts, provenance", "",
+AK_COMMAND(command_verify, "verify", "RUN", "re-check a results folder: schema, plan, numbers, provenance", "",
            cmd_verify);

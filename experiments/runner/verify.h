@@ -40,6 +40,7 @@ struct row_sides {
         double lower, upper;
     } quantile[QUANTILES], mean;            /* of malloc, as the buckets tell */
     uint64_t rss_max, live_max, usable_max; /* of timeline.csv */
+    uint64_t high_water;                    /* rss_high_water_bytes of metrics.csv; 0: not told */
     uint64_t lines[SIDES];
     bool reason[COLUMNS_MAX]; /* metrics.csv says why this column is empty */
     bool no_latency;          /* the plan asks for no latency pass, or the kernel has nothing to time */

@@ -13,6 +13,11 @@
 #define RATE_TOLERANCE   0.001
 #define BUCKET_TOLERANCE 0.016 /* a bucket is at most 1 % wide; texts are rounded */
 #define NS_ROUNDING      0.002
+#define CPU_TOLERANCE    0.01
+#define CPU_SLACK_NS     2e7 /* a thread's accounts are read just outside of the timed region; some count ticks */
+#define DELAY_SLACK_NS   5e7 /* and it may lose its CPU there */
+#define RSS_SLACK_BYTES                                                                                      \
+    0x100000 /* Linux keeps the resident size of the process a little behind on each CPU */
 
 /* The value of a column that holds a number; false where it is empty. */
 static bool number(const struct csv_row *row, const char *column, double *value)
@@ -81,6 +86,44 @@ static void check_work(struct verify *v, const struct csv_row *row)
                   row_field(row, "oversubscribed"), threads, cpus);
 }
 
+static bool is_simulated(const struct csv_row *row)
+{
+    return strcmp(row_field(row, "counters"), "sim") == 0;
+}
+
+/* CPU time against the wall's. Where the threads are the harness's own, each is at any time of its pass on a CPU, waits
+ * for one or is blocked, and the four sums are its wall time: of all threads together no more than threads times the
+ * longest, and no less than one. Another program, and threads that a kernel makes, have but the machine's CPUs. */
+static void check_cpu_time(struct verify *v, const struct csv_row *row)
+{
+    const double online =
+        (double)json_integer_value(json_object_get(json_object_get(v->meta, "machine"), "cpus_online"));
+    double wall, user, sys, delay, blocked, threads, cpus;
+    if (!number(row, "cpus", &cpus) || !number(row, "threads", &threads) || is_simulated(row))
+        return;
+    if (cpus < 1 || (online > 0 && cpus > online))
+        violation(v, FILE_RUNS, row->line, "cpus %.0f, but the machine of " FILE_META " has %.0f", cpus,
+                  online);
+    if (!number(row, "wall_ns", &wall) || !number(row, "cpu_user_ns", &user) ||
+        !number(row, "cpu_sys_ns", &sys))
+        return;
+    const bool own = number(row, "run_delay_ns", &delay) && number(row, "blocked_ns", &blocked);
+    const double most = own ? fmin(threads, cpus) : fmax(online, cpus);
+    if (user + sys > wall * most * (1 + CPU_TOLERANCE) + CPU_SLACK_NS * threads)
+        violation(v, FILE_RUNS, row->line,
+                  "cpu_user_ns and cpu_sys_ns are %.0f, more than wall_ns %.0f on %.0f CPUs", user + sys,
+                  wall, most);
+    if (!own)
+        return;
+    const double all = user + sys + delay + blocked;
+    const double slack = DELAY_SLACK_NS * fmax(1, threads / cpus) * threads;
+    if (all > wall * threads * (1 + CPU_TOLERANCE) + slack ||
+        all < wall * (threads > 1 ? 0.5 : 1 - CPU_TOLERANCE) - slack)
+        violation(v, FILE_RUNS, row->line,
+                  "cpu_user_ns, cpu_sys_ns, run_delay_ns and blocked_ns are %.0f, expected wall_ns %.0f%s",
+                  all, wall, threads > 1 ? " to as much for each thread" : "");
+}
+
 static void check_memory(struct verify *v, const struct csv_row *row, const struct row_sides *sides)
 {
     double peak, live, baseline, overhead;
@@ -95,13 +138,20 @@ static void check_memory(struct verify *v, const struct csv_row *row, const stru
     } peaks[] = {{"rss_peak_bytes", sides->rss_max},
                  {"live_peak_bytes", sides->live_max},
                  {"usable_peak_bytes", sides->usable_max}};
-    /* An application's largest size may come between two looks. */
+    /* An application's largest size may come between two looks: then it is the high-water mark. */
     const bool between = meta_kernel_is(v->meta, row_field(row, "kernel"), "app");
-    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
-        if (number(row, peaks[i].column, &peak) && peak != (double)peaks[i].most &&
-            !(between && i == 0 && peak > (double)peaks[i].most))
-            violation(v, FILE_RUNS, row->line, "%s %.0f, but the largest of timeline.csv is %" PRIu64,
-                      peaks[i].column, peak, peaks[i].most);
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        const bool marked = between && i == 0 && sides->high_water > peaks[i].most;
+        const uint64_t most = marked ? sides->high_water : peaks[i].most;
+        if (number(row, peaks[i].column, &peak) && peak != (double)most)
+            violation(v, FILE_RUNS, row->line, "%s %.0f, but %s is %" PRIu64, peaks[i].column, peak,
+                      marked ? "rss_high_water_bytes of metrics.csv" : "the largest of timeline.csv", most);
+    }
+    double cpus;
+    if (between && number(row, "rss_peak_bytes", &peak) && number(row, "rss_baseline_bytes", &baseline) &&
+        number(row, "cpus", &cpus) && baseline > peak + RSS_SLACK_BYTES * cpus)
+        violation(v, FILE_RUNS, row->line, "rss_baseline_bytes %.0f is above rss_peak_bytes %.0f", baseline,
+                  peak);
 }
 
 /* A time against the bounds that buckets give it. */
@@ -174,11 +224,6 @@ static void check_counters(struct verify *v, const struct csv_row *row)
     if (number(row, "l3_miss", &miss) && number(row, "l3_access", &access) && access > 0 &&
         number(row, "l3_miss_ratio", &ratio) && fabs(ratio - miss / access) > 1e-5)
         violation(v, FILE_RUNS, row->line, "l3_miss_ratio %.6f, expected %.6f", ratio, miss / access);
-}
-
-static bool is_simulated(const struct csv_row *row)
-{
-    return strcmp(row_field(row, "counters"), "sim") == 0;
 }
 
 /* Columns of the simulator: there where it counted, and nowhere else; a level's accesses are misses of the one
@@ -314,6 +359,7 @@ void verify_row(struct verify *v, size_t i)
         return;
     }
     check_work(v, row);
+    check_cpu_time(v, row);
     check_memory(v, row, sides);
     check_latency(v, row, sides);
     check_counters(v, row);

@@ -182,6 +182,8 @@ static void take_metric(struct side_check *c, const struct csv_reader *r, struct
     if (!*r->field[1])
         violation(c->v, c->file, r->line, "a metric without name");
     check_simulated(c, r, sides);
+    if (strcmp(r->field[1], "rss_high_water_bytes") == 0)
+        text_uint(r->field[3], 0, &sides->high_water);
     if (!*r->field[4])
         return;
     if (*r->field[3])

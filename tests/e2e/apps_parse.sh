@@ -142,6 +142,34 @@ check "no perf: no share" all_empty none
 is "half of the rows are profiled" "$(planned none)" 2
 check "no perf: ak verify" "$ak" verify none
 
+# What ak verify sees in a row of an application: COLUMN of the first row times N plus M.
+sees() { # sees TEXT COLUMN N M
+  rm -rf tampered
+  cp -r none tampered
+  awk -F '"' -v want="$2" -v n="$3" -v m="$4" '
+    NR == 1 { count = split($0, head, ","); for (i = 1; i <= count; i++) if (head[i] == want) at = i }
+    NR == 2 { # a quoted field may hold commas: they are set aside
+      line = ""
+      for (i = 1; i <= NF; i++) {
+        if (i % 2 == 0) gsub(",", "\001", $i)
+        line = line (i > 1 ? "\"" : "") $i
+      }
+      count = split(line, field, ",")
+      field[at] = sprintf("%.0f", field[at] * n + m)
+      line = field[1]
+      for (i = 2; i <= count; i++) line = line "," field[i]
+      gsub("\001", ",", line)
+      $0 = line
+    }
+    { print }' none/runs.csv > tampered/runs.csv
+  "$ak" verify tampered > out.txt 2>&1
+  if [ $? -ne 1 ] || ! grep -q "$1" out.txt; then cat out.txt; return 1; fi
+}
+check "ak verify sees another peak" sees "rss_peak_bytes" rss_peak_bytes 2 0
+check "ak verify sees a base above the peak" sees "rss_baseline_bytes .* is above" rss_baseline_bytes 99 0
+check "ak verify sees more CPU time than there was" sees "cpu_user_ns and cpu_sys_ns are" cpu_user_ns 50 1000000000
+check "ak verify sees more CPUs than there are" sees "cpus .*, but the machine" cpus 1 4096
+
 # fake COMMAND: a perf whose record runs the command without taking samples, but where it is `true`, and whose script is COMMAND
 fake() {
   printf '#!/bin/sh\nPATH=/usr/bin:/bin\n[ "$1" = record ] || %s\nwhile [ "$1" != -- ]; do shift; done\nshift\n%s\n' "$1" "${2:-exec \"\$@\"}" > bin/perf

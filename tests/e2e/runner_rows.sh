@@ -134,6 +134,9 @@ notices runs.csv "status ok with status_detail" status_detail hello
 notices runs.csv "started_at 'yesterday'" started_at yesterday
 notices runs.csv "machine_id" machine_id 0000000000000000
 notices runs.csv "rss_peak_bytes 1, but" rss_peak_bytes 1
+notices runs.csv "cpus 4099, but the machine" cpus 4099
+notices runs.csv "cpu_user_ns and cpu_sys_ns are" cpu_user_ns 99000000000
+notices runs.csv "run_delay_ns and blocked_ns are" blocked_ns 99000000000
 notices plan.csv "row_id .* expected" allocator wrapper
 notices plan.csv "seed 7, expected" seed 7
 edited() { # edited WHAT PATTERN SHELL-COMMAND
