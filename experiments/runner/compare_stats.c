@@ -62,5 +62,7 @@ uint64_t ratio_pairs_needed(const struct ratio *r, double bound)
     const double need = ceil(half * half / (away * away));
     if (!(need <= PAIRS_MOST)) /* no distance at all, too */
         return UINT64_MAX;
-    return need > (double)r->pairs ? (uint64_t)need - r->pairs : 1;
+    if (need > (double)r->pairs)
+        return (uint64_t)need - r->pairs;
+    return r->pairs < PAIRS_TRIMMED ? PAIRS_TRIMMED - r->pairs : 1;
 }

@@ -16,6 +16,7 @@
 #define RATIO_CONFIDENCE 0.95
 #define RATIO_METHOD     "median of paired ratios, exact order statistics"
 #define PAIRS_LEAST      6
+#define PAIRS_TRIMMED    9 /* below it the interval reaches from the least ratio to the greatest */
 
 struct ratio {
     size_t pairs;

@@ -194,7 +194,7 @@ static void add_verdicts(struct arena *a, const struct comparison *cmp, struct b
         const struct contender *c = &cmp->contender[i];
         compare_summarise(a, cmp, i, &s);
         if (c->gone && !s.ok) {
-            buffer_addf(b, "%-*s  not measured: %s\n", width, c->name, c->gone);
+            buffer_addf(b, "%-*s  %s: %s\n", width, c->name, verdict_words[VERDICT_NONE], c->gone);
             continue;
         }
         buffer_addf(b, "%-*s  %s: %s", width, c->name, verdict_words[s.given.verdict], s.given.words);

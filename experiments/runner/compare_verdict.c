@@ -8,6 +8,7 @@ const char *const verdict_words[] = {
     [VERDICT_COSTS_MEMORY] = "costs memory",
     [VERDICT_NOT_WORTH] = "not worth it",
     [VERDICT_UNKNOWN] = "cannot tell yet",
+    [VERDICT_NONE] = "not measured",
 };
 
 /* "4.1 % less", "0.3 % more". */
@@ -24,11 +25,20 @@ static const char *time_words(struct arena *a, const struct ratio *r)
                         change(a, r->high));
 }
 
-static const char *memory_words(struct arena *a, const struct ratio *r)
+static const char *memory_words(struct arena *a, const struct ratio *r, double more)
 {
     if (isnan(r->value))
         return "";
-    return arena_printf(a, ", peak memory times %.2f", r->value);
+    if (fabs(more) < VERDICT_BYTES)
+        return arena_printf(a, ", peak memory times %.2f", r->value);
+    return arena_printf(a, ", peak memory times %.2f (%.0f MiB %s)", r->value, fabs(more) / VERDICT_BYTES,
+                        more > 0 ? "more" : "less");
+}
+
+/* What a busy machine does: time falls, and neither the samples nor the CPU time say that the allocator made it. */
+static bool unexplained(const struct verdict_facts *facts)
+{
+    return facts->share < VERDICT_SHARE && !isnan(facts->cpu.low) && facts->cpu.high > VERDICT_TIME;
 }
 
 /* Where time is undecided by its noise and CPU time is not. */
@@ -49,25 +59,31 @@ struct verdict_given verdict_give(struct arena *a, const struct verdict_facts *f
     const bool saves = sure && !isnan(m->high) && m->high <= VERDICT_SAVED && t->high <= VERDICT_NO_LOSS;
     const bool costs = !isnan(m->low) && m->low >= VERDICT_COSTS && facts->memory_more >= VERDICT_BYTES;
     if (!t->pairs) {
+        given.verdict = VERDICT_NONE;
         given.words = "no pair of launches that ended well";
-        given.more = PAIRS_LEAST;
         return given;
     }
     given.words =
-        arena_printf(a, "%s%s%s", time_words(a, t), memory_words(a, m), cpu_words(a, t, &facts->cpu));
-    if (faster || saves) {
+        arena_printf(a, "%s%s%s", time_words(a, t), memory_words(a, m, facts->memory_more), cpu_words(a, t, &facts->cpu));
+    if (faster && !saves && unexplained(facts)) {
+        given.more = t->pairs;
+        given.words = arena_printf(a,
+                                   "%s; but malloc and free take only %.1f %% of the samples, and CPU time did not "
+                                   "fall with it: a busy machine may have made it; twice the launches would tell",
+                                   given.words, facts->share * 100);
+    } else if (faster || saves) {
         given.verdict = faster && costs ? VERDICT_COSTS_MEMORY : VERDICT_WORTH;
         if (faster && facts->share < VERDICT_SHARE) /* false for NAN */
             given.words =
                 arena_printf(a,
-                             "%s; malloc and free take only %.1f %% of the samples, so most of it is "
-                             "from where blocks lie, or from the kernel's work for them",
+                             "%s; malloc and free take only %.1f %% of the samples: where blocks lie, or the "
+                             "kernel's work for them, may have made it",
                              given.words, facts->share * 100);
     } else if (sure && t->low > VERDICT_TIME) {
         given.verdict = VERDICT_NOT_WORTH;
     } else if (sure && facts->share < VERDICT_SHARE) {
         given.verdict = VERDICT_NOT_WORTH;
-        given.words = arena_printf(a, "%s; undecided, but only %.1f %% of the samples are in malloc and free",
+        given.words = arena_printf(a, "no gain shown: %s; only %.1f %% of the samples are in malloc and free",
                                    given.words, facts->share * 100);
     } else {
         given.more = ratio_pairs_needed(t, VERDICT_TIME);

@@ -10,7 +10,9 @@
  * a tenth
  *                   of the CPU samples under the default: the published rule is that a swap is worth trying where they
  *                   take a double-digit share
- *   cannot tell yet anything else, with the number of launches that would tell
+ *   cannot tell yet anything else, with the number of launches that would tell; and a gain in time that nothing
+ *                   explains: malloc and free take less than a tenth of the samples, and CPU time did not fall with it
+ *   not measured    no pair of launches ended well
  */
 #ifndef AK_COMPARE_VERDICT_H
 #define AK_COMPARE_VERDICT_H
@@ -25,15 +27,14 @@
 #define VERDICT_BYTES   (1 << 20)
 #define VERDICT_SHARE   0.10 /* of the CPU samples in malloc and free: from here on a swap is worth trying */
 
-enum verdict { VERDICT_WORTH, VERDICT_COSTS_MEMORY, VERDICT_NOT_WORTH, VERDICT_UNKNOWN };
+enum verdict { VERDICT_WORTH, VERDICT_COSTS_MEMORY, VERDICT_NOT_WORTH, VERDICT_UNKNOWN, VERDICT_NONE };
 extern const char *const verdict_words[];
 
 struct verdict_facts {
     struct ratio time, memory;
     double memory_more; /* bytes at the peak above the default's, of the medians */
     double share;       /* of malloc and free under the default, 0 to 1; NAN: not known */
-    struct ratio
-        cpu; /* of user and system time: decides nothing, and is told where time leaves open what it tells */
+    struct ratio cpu;   /* of user and system time: can only take a gain in wall time back, and is told where that is open */
 };
 
 struct verdict_given {

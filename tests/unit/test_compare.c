@@ -74,6 +74,8 @@ static void launches_needed(void **state)
     assert_true(ratio_pairs_needed(&r, 0.98) == UINT64_MAX);
     r.value = 0.5;
     assert_int_equal(ratio_pairs_needed(&r, 0.98), 1); /* enough by the spread, yet undecided: look on */
+    r.pairs = 6;
+    assert_int_equal(ratio_pairs_needed(&r, 0.98), 3); /* until the interval leaves out the extremes */
 }
 
 static void medians(void **state)
@@ -90,9 +92,11 @@ static void medians(void **state)
 
 static const struct ratio no_change = {.pairs = 10, .value = 1, .low = 0.99, .high = 1.01, .spread = 0.01};
 
+static struct ratio cpu_is = {.value = NAN, .low = NAN, .high = NAN};
+
 static enum verdict verdict_of(struct ratio time, struct ratio memory, double more, double share)
 {
-    const struct verdict_facts facts = {time, memory, more, share, no_change};
+    const struct verdict_facts facts = {time, memory, more, share, cpu_is};
     struct verdict_given given = verdict_give(&arena, &facts);
     assert_true(*given.words);
     assert_int_equal(given.more > 0, given.verdict == VERDICT_UNKNOWN);
@@ -134,7 +138,13 @@ static void verdicts(void **state)
     const struct ratio few = {.pairs = 5, .value = 0.5, .low = NAN, .high = NAN, .spread = 0.01};
     assert_int_equal(verdict_of(few, few, 0, 0.05), VERDICT_UNKNOWN);
     const struct ratio nothing = {.value = NAN, .low = NAN, .high = NAN, .spread = NAN};
-    assert_int_equal(verdict_of(nothing, nothing, NAN, 0.3), VERDICT_UNKNOWN);
+    assert_int_equal(verdict_of(nothing, nothing, NAN, 0.3), VERDICT_NONE);
+    cpu_is = no_change; /* a gain that nothing explains */
+    assert_int_equal(verdict_of(between(0.90, 0.93, 0.97), no_change, 0, 0.05), VERDICT_UNKNOWN);
+    assert_int_equal(verdict_of(between(0.90, 0.93, 0.97), no_change, 0, 0.3), VERDICT_WORTH);
+    cpu_is = between(0.90, 0.93, 0.97);
+    assert_int_equal(verdict_of(between(0.90, 0.93, 0.97), no_change, 0, 0.05), VERDICT_WORTH);
+    cpu_is = (struct ratio){.value = NAN, .low = NAN, .high = NAN};
 }
 
 static const char *words_of(struct ratio time, struct ratio cpu, enum verdict *verdict)
