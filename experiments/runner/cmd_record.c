@@ -490,7 +490,7 @@ static int cmd_record(int argc, char **argv)
     struct arena arena = {0};
     struct fault fault = {0};
     struct paths paths;
-    struct request request;
+    struct request request = {0};
     bool good = read_options(&arena, argc, argv, &request, &fault) && paths_find(&arena, &paths, &fault);
     if (good)
         good = !request.show || trace_show(&arena, request.show, &fault);
