@@ -37,9 +37,11 @@ static bool read_options(struct arena *a, int argc, char **argv, struct request 
     if (!command_options(a, argc, argv, options, &left, f))
         return false;
     if (show && (left > 1 || file || children))
-        return fault_set(f, AK_USAGE, "record: --show FILE stands alone");
-    if (!show && left < 2)
-        return fault_set(f, AK_USAGE, "record: no command, expected ak record [-o FILE] -- COMMAND...");
+        fault_set(f, AK_USAGE, "record: --show FILE stands alone");
+    else if (!show && left < 2)
+        fault_set(f, AK_USAGE, "record: no command, expected ak record [-o FILE] -- COMMAND...");
+    if (f->code != AK_DONE)
+        return false;
     argv[left] = NULL;
     *r = (struct request){file, children ? children : "most", show, argv + 1};
     if (!show && !file)
@@ -490,7 +492,7 @@ static int cmd_record(int argc, char **argv)
     struct arena arena = {0};
     struct fault fault = {0};
     struct paths paths;
-    struct request request = {0};
+    struct request request;
     bool good = read_options(&arena, argc, argv, &request, &fault) && paths_find(&arena, &paths, &fault);
     if (good)
         good = !request.show || trace_show(&arena, request.show, &fault);
