@@ -11,6 +11,7 @@
  * the allocator is preloaded. It keeps the library all the same, idle, a little resident memory in every row; and
  * what it calls its allocator's statistics (allocator_frag_*) are that library's, so none of those is reported.
  */
+#include <ctype.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,15 @@ static int fill(void)
     return 0;
 }
 
+/* A path as a word of redis.conf: it may hold blanks. */
+static void quote(FILE *f, const char *path)
+{
+    fputc('"', f);
+    for (const unsigned char *at = (const unsigned char *)path; *at != '\0'; at++)
+        fprintf(f, isalnum(*at) || strchr("/-_.", *at) != NULL ? "%c" : "\\x%02x", *at);
+    fputc('"', f);
+}
+
 static int configure(char path[160])
 {
     snprintf(path, 160, "%s/redis.conf", folder);
@@ -124,10 +134,13 @@ static int configure(char path[160])
     FILE *f = fopen(path, "w");
     if (f == NULL)
         return ak_lacks("%s cannot be written", path);
-    fprintf(f,
-            "port 0\nunixsocket %s\nunixsocketperm 700\ndir %s\ndaemonize no\nsave \"\"\nappendonly no\ndatabases 1\n"
-            "loglevel warning\nmaxclients 10100\njemalloc-bg-thread no\n",
-            socket_path, folder);
+    fputs("unixsocket ", f);
+    quote(f, socket_path);
+    fputs("\ndir ", f);
+    quote(f, folder);
+    fputs("\nport 0\nunixsocketperm 700\ndaemonize no\nsave \"\"\nappendonly no\ndatabases 1\nloglevel warning\n"
+          "maxclients 10100\njemalloc-bg-thread no\n",
+          f);
     return fclose(f) == 0 ? 0 : ak_lacks("%s cannot be written", path);
 }
 
@@ -146,12 +159,12 @@ static int setup(struct ctx *c)
         return 1;
     snprintf(out, sizeof out, "%s/log", folder);
     const char *argv[] = { "redis-server", conf, NULL };
-    const struct service_request request = { .argv = argv, .env = env, .out = out, .under_test = true };
+    const struct service_request request = { .argv = argv, .env = env, .out = out, .err = out, .under_test = true };
     if (service_start(&server, &request, why) != 0)
         return ak_lacks("redis-server: %s", why);
     if (service_listens(&server, socket_path, 0, READY_MS, why) != 0) {
         char last[256];
-        service_last_line(out, last, sizeof last);
+        service_complaint(out, last, sizeof last);
         return ak_lacks("redis-server %s%s%s", why, last[0] ? ": " : "", last);
     }
     if (ak_subject(server.pid) != 0)
@@ -375,6 +388,8 @@ const struct kernel kernel = {
     .app = true,
     .subject = true,
     .default_ops = 100000,
+    .start_s = 0.35, /* measured with glibc and up to 10,000 elements; an op is 10 us (lpush) to 110 us (lrange_500) */
+    .op_ns = 20e3,
     .refuse = refuse,
     .setup = setup,
     .run = run,

@@ -37,7 +37,7 @@ int drive_run(struct service *server, const struct service_request *r, uint64_t 
     if (drive_crashed(server, "under load"))
         return 1;
     if (r->err != NULL)
-        service_last_line(r->err, last, sizeof last);
+        service_complaint(r->err, last, sizeof last);
     return well ? 0 : ak_fail("%s: %s%s%s", r->argv[0], service_end(&load), last[0] ? ": " : "", last);
 }
 

@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <grp.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,15 @@ static int output_open(const char *path)
     return open(path ? path : "/dev/null", path ? O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC : O_WRONLY | O_CLOEXEC, 0644);
 }
 
+/* The CPUs that this process was given: its threads are pinned later. */
+static cpu_set_t allowed;
+
+__attribute__((constructor)) static void allowed_look(void)
+{
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+        CPU_ZERO(&allowed); /* more CPUs than the set has: it keeps the starting thread's */
+}
+
 /* In the child, between fork and exec: only calls that are safe there. */
 __attribute__((noreturn)) static void become(const struct service_request *r, const char *path, const char *const *env,
                                              pid_t parent, const int fds[3], int report)
@@ -121,6 +131,8 @@ __attribute__((noreturn)) static void become(const struct service_request *r, co
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    if (!r->under_test && CPU_COUNT(&allowed) > 0)
+        sched_setaffinity(0, sizeof allowed, &allowed);
     bool ready = dup2(fds[0], 0) >= 0 && dup2(fds[1], 1) >= 0 && dup2(fds[2], 2) >= 0;
     ready = ready && (r->directory == NULL || chdir(r->directory) == 0);
     if (ready && r->user != 0 && geteuid() == 0) {
@@ -337,8 +349,10 @@ int service_folder(char path[101], uid_t user, gid_t group, char why[SERVICE_WHY
         atexit(folders_remove);
     }
     snprintf(path, 101, "%s/" FOLDER_START "%d-XXXXXX", folder_parent(), (int)getpid());
-    if (mkdtemp(path) == NULL)
-        return trouble(why, path, errno);
+    if (mkdtemp(path) == NULL) {
+        snprintf(why, SERVICE_WHY, "%s: %s: TMPDIR names a folder to write to", folder_parent(), strerror(errno));
+        return -1;
+    }
     snprintf(folder_made[folders_made++], 101, "%s", path);
     if (user != 0 && geteuid() == 0 && chown(path, user, group) != 0)
         return trouble(why, path, errno);
@@ -366,18 +380,26 @@ char *service_text(const char *path, size_t *length)
     return text;
 }
 
-void service_last_line(const char *path, char *line, size_t size)
+void service_complaint(const char *path, char *line, size_t size)
 {
+    static const char *const causes[] = { "PANIC:", "FATAL:", "ERROR:", "error:", "Fatal error", "[emerg]" };
     size_t length;
-    char *text = service_text(path, &length), *last = text;
+    char *text = service_text(path, &length), *said = text;
 
     line[0] = '\0';
     if (text == NULL)
         return;
-    for (char *at = text, *end; *at != '\0'; at = end + (*end == '\n')) {
+    for (char *at = text, *end; *at != '\0'; at = end) {
         end = at + strcspn(at, "\n");
-        last = end > at ? at : last;
+        said = end > at ? at : said;
+        bool cause = false;
+        if (*end == '\n')
+            *end++ = '\0';
+        for (size_t i = 0; !cause && i < sizeof causes / sizeof causes[0]; i++)
+            cause = strstr(at, causes[i]) != NULL;
+        if (cause)
+            break;
     }
-    snprintf(line, size, "%.*s", (int)strcspn(last, "\n"), last);
+    snprintf(line, size, "%s", said);
     ak_unmap(text, length + 1);
 }

@@ -2,7 +2,8 @@
  * service.h - programs that a kernel starts beside itself: what drives it, what it stores into, or the server under test.
  *
  * Each is started by its path or by a name in PATH, never through a shell, with a short environment of its own, and ends
- * with the thread that started it, whatever ends that thread. So start and stop it on the same one. A folder for its files
+ * with the thread that started it, whatever ends that thread. So start and stop it on the same one. Only the one under test
+ * keeps that thread's CPUs; the others have all that this process was given. A folder for its files
  * is gone when the launch is over; where a launch was killed, the next one removes what it left.
  *
  * None of this belongs into the timed region: it forks, and what it reads back it maps.
@@ -65,7 +66,8 @@ int service_folder(char path[101], uid_t user, gid_t group, char why[SERVICE_WHY
 
 /* Read a file whole into mapped memory: terminated, *length without the terminator. NULL where it cannot be read. */
 char *service_text(const char *path, size_t *length);
-/* The last line of a file that has any, cut to `size`: what a service complained of. "" where there is none. */
-void service_last_line(const char *path, char *line, size_t size);
+/* What a service complained of in a file, cut to `size`: the first line that names a fatal error, for what comes after it
+ * are its consequences; else the last line that says anything. "" where there is none. */
+void service_complaint(const char *path, char *line, size_t size);
 
 #endif

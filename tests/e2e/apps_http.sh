@@ -120,8 +120,21 @@ few_files() {
     --connections 500 --load rate --rate 10)
 }
 check "more connections than open files: exit 3" few_files
-no_folder() { TMPDIR=/proc fails 3 "/proc/" --load rate --rate 10; }
+no_folder() { TMPDIR=/proc fails 3 "/proc: .*TMPDIR names a folder" --load rate --rate 10; }
 check "no place for the files: exit 3" no_folder
+if [ "$(cat /proc/sys/net/ipv4/ip_unprivileged_port_start)" -le 80 ]; then
+  skip "a port that only root may take" "anyone may here"
+elif [ "$(id -u)" -ne 0 ]; then
+  check "a port that only root may take: exit 3" fails 3 "port 80 is not allowed: give one above 1023" --port 80 --load rate --rate 10
+elif command -v setpriv > /dev/null; then
+  low_port() {
+    setpriv --bounding-set=-net_bind_service "$kernel" --port 80 --load rate --rate 10 > "$dir/low" 2>&1
+    [ $? -eq 3 ] && grep -q "port 80 is not allowed: give one above 1023" "$dir/low"
+  }
+  check "a port that only root may take: exit 3" low_port
+else
+  skip "a port that only root may take" "no setpriv"
+fi
 check "more threads of the load than connections: exit 2" fails 2 "load-threads" --connections 1
 check "a rate for wrk: exit 2" fails 2 "rate" --rate 5
 check "no rate for a rate: exit 2" fails 2 "rate" --load rate

@@ -168,6 +168,13 @@ EOF
   path=$dir/empty
   check "redis: not installed" fails 3 skipped 'make deps-apps' redis
   path=$PATH
+  mkdir "$dir/tmp/a  b"
+  TMPDIR="$dir/tmp/a  b"
+  check "redis: a folder with blanks" well libc.so redis
+  TMPDIR=$dir/none
+  check "redis: no folder" fails 3 skipped "$dir/none: .*: TMPDIR names a folder to write to" redis
+  TMPDIR=$dir/tmp
+  rm -r "$dir/tmp/a  b"
   check "redis: one thread" refused threads redis --threads 2
   check "redis: whole pipelines" refused pipeline redis --ops 3201
   check "redis: no counters of another process" refused 'another process' redis --counters perf

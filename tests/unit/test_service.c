@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,12 +64,53 @@ static void ends_are_told(void **state)
     run(&s, "echo one; echo two >&2; echo; exit 3", false, NULL);
     assert_string_equal(service_end(&s), "exit status 3");
     char line[64];
-    service_last_line(out, line, sizeof line);
+    service_complaint(out, line, sizeof line);
     assert_string_equal(line, "one");
-    service_last_line(err, line, sizeof line);
+    service_complaint(err, line, sizeof line);
     assert_string_equal(line, "two");
     run(&s, "kill -SEGV $$", false, NULL);
     assert_non_null(strstr(service_end(&s), "signal 11"));
+}
+
+/* What comes after a fatal error is its consequence. */
+static void the_cause_is_told(void **state)
+{
+    struct service s;
+    char line[64];
+    (void)state;
+    run(&s, "echo starting; echo 'FATAL:  no room'; echo 'HINT:  make some'; echo removed; exit 1", false, NULL);
+    service_complaint(out, line, sizeof line);
+    assert_string_equal(line, "FATAL:  no room");
+}
+
+static void cpus_told(char line[512], bool under_test)
+{
+    struct service s;
+    run(&s, "grep Cpus_allowed_list /proc/self/status", under_test, NULL);
+    service_complaint(out, line, 512);
+}
+
+/* A kernel's thread is pinned; what it starts has the CPUs that the kernel was given, but for the one under test. */
+static void pins_are_not_handed_on(void **state)
+{
+    cpu_set_t all, one;
+    char before[512], beside[512], tested[512];
+    int cpu = 0;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2)
+        skip();
+    cpus_told(before, true);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    cpus_told(beside, false);
+    cpus_told(tested, true);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_string_equal(beside, before);
+    assert_string_not_equal(tested, before);
 }
 
 static void a_missing_program_is_refused(void **state)
@@ -94,10 +136,10 @@ static void only_the_one_under_test_is_preloaded(void **state)
     setenv("MIMALLOC_TEST", "1", 1);
     setenv("SECRET", "1", 1);
     run(&s, "env | grep -c -e ^MIMALLOC_TEST= -e ^EXTRA= -e ^SECRET=", false, more);
-    service_last_line(out, line, sizeof line);
+    service_complaint(out, line, sizeof line);
     assert_string_equal(line, "1");
     run(&s, "env | grep -c -e ^MIMALLOC_TEST= -e ^EXTRA= -e ^SECRET=", true, more);
-    service_last_line(out, line, sizeof line);
+    service_complaint(out, line, sizeof line);
     assert_string_equal(line, "2");
 }
 
@@ -114,7 +156,7 @@ static void stopped_by_its_signal_or_by_force(void **state)
     assert_true(WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGTERM);
     assert_int_equal(service_start(&s, &(struct service_request){ .argv = deaf, .out = out }, why), 0);
     while (line[0] == '\0') /* its trap is set */
-        service_last_line(out, line, sizeof line);
+        service_complaint(out, line, sizeof line);
     assert_int_equal(service_stop(&s, SIGTERM, 100), -1);
     assert_true(WIFSIGNALED(s.status) && WTERMSIG(s.status) == SIGKILL);
 }
@@ -181,6 +223,8 @@ int main(int argc, char **argv)
         return folder_process(argv[2], atoi(argv[3]));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_are_told),
+        cmocka_unit_test(the_cause_is_told),
+        cmocka_unit_test(pins_are_not_handed_on),
         cmocka_unit_test(a_missing_program_is_refused),
         cmocka_unit_test(only_the_one_under_test_is_preloaded),
         cmocka_unit_test(stopped_by_its_signal_or_by_force),

@@ -66,7 +66,7 @@ static long start(const char *script, const char *const *env)
     unlink(out);
     assert_int_equal(service_start(&server, &r, why), 0);
     for (unsigned tries = 0; tries < 10000 && line[0] == '\0'; tries++, usleep(2000))
-        service_last_line(out, line, sizeof line);
+        service_complaint(out, line, sizeof line);
     assert_true(line[0] != '\0');
     return strtol(line, NULL, 10);
 }

@@ -105,7 +105,7 @@ static int await(struct service *s, const struct load_plan *plan, bool (*give_up
     if (s->status == 0)
         return 0;
     char last[200];
-    service_last_line(err, last, sizeof last);
+    service_complaint(err, last, sizeof last);
     snprintf(why, SERVICE_WHY, "the load (%s): %s%s%s", plan->how, service_end(s), last[0] ? ": " : "", last);
     return -1;
 }

@@ -92,11 +92,11 @@ static int room_check(const char *folder, uint64_t bytes, char why[SERVICE_WHY])
     return -1;
 }
 
-/* "WHAT: the last line of LOG" */
+/* "WHAT: what LOG complains of" */
 static int complaint(const char *what, const char *log, char why[SERVICE_WHY])
 {
     char line[300];
-    service_last_line(log, line, sizeof line);
+    service_complaint(log, line, sizeof line);
     snprintf(why, SERVICE_WHY, "%s: %s", what, line[0] ? line : "it says nothing");
     return -1;
 }
