@@ -143,6 +143,32 @@ fi
 run --ops 10
 check "after the next launch no folder is left" nothing_left
 
+# A kernel that is killed while initdb's own servers run: the runner kills them too, and no file of shared memory stays.
+shared() { find /dev/shm -name 'PostgreSQL.*' 2> /dev/null | sort; }
+before=$(shared)
+TMPDIR=$store "$kernel" --ops 10 > /dev/null 2>&1 &
+live=$!
+for _ in $(seq 400); do
+  own=$(ps -eo pid=,args= | awk '/[p]ostgres --(single|boot)/ { print $1; exit }')
+  [ -z "$own" ] || case $(readlink "/proc/$own/cwd" 2> /dev/null) in "$store"/*) break ;; esac
+  own=
+  sleep 0.01
+done
+check "initdb runs servers" test -n "$own"
+sleep 0.1
+[ -z "$own" ] || kill -KILL "$own"
+kill -KILL "$live"
+wait "$live" 2> /dev/null
+live=
+is "no file of theirs is left in /dev/shm" "$(shared)" "$before"
+for _ in $(seq 200); do
+  [ -n "$(running "$store")" ] || break
+  sleep 0.05
+done
+is "initdb ends" "$(running "$store")" ""
+run --ops 10
+check "its folder goes with the next launch" nothing_left
+
 # ---- what a machine may lack ----
 
 lacking() { # lacking TEXT OPTIONS...: exit 3, status skipped, and the reason

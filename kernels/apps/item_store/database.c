@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "database.h"
+#include "kernel.h"
 #include "memory.h"
 
 #define DEBIANS_FOLDER "/usr/lib/postgresql" /* a folder for each version; its programs are in bin */
@@ -101,13 +103,87 @@ static int complaint(const char *what, const char *log, char why[SERVICE_WHY])
     return -1;
 }
 
+/* To its end. */
+static int initdb_run(const struct service_request *request, const char *log, char why[SERVICE_WHY])
+{
+    struct service initdb;
+
+    if (service_start(&initdb, request, why) != 0)
+        return -1;
+    if (service_wait(&initdb, MAKE_MS) != 0) {
+        service_stop(&initdb, SIGTERM, STOP_MS);
+        snprintf(why, SERVICE_WHY, "initdb takes longer than %d s", MAKE_MS / 1000);
+        return -1;
+    }
+    return initdb.status == 0 ? 0 : complaint("initdb", log, why);
+}
+
+/* The folder of initdb's input files, as it says itself. */
+static bool share_find(const char *log, char share[PATH_BYTES])
+{
+    static const char key[] = "share_path=";
+    size_t length;
+    char *text = service_text(log, &length), *at = text != NULL ? strstr(text, key) : NULL;
+    bool found = false;
+
+    if (at != NULL) {
+        at += sizeof key - 1;
+        found =
+            snprintf(share, PATH_BYTES, "%.*s", (int)strcspn(at, "\n"), at) < PATH_BYTES && share[0] == '/';
+    }
+    if (text != NULL)
+        ak_unmap(text, length + 1);
+    return found;
+}
+
+/* A copy of FROM with one line more: the last one of a parameter counts. */
+static bool settings_copy(const char *from, const char *to)
+{
+    size_t length;
+    char *text = service_text(from, &length);
+    FILE *f = text != NULL ? fopen(to, "w") : NULL;
+    bool well = f != NULL && fprintf(f, "%s\ndynamic_shared_memory_type = mmap\n", text) > 0;
+
+    if (f != NULL)
+        well = fclose(f) == 0 && well;
+    if (text != NULL)
+        ak_unmap(text, length + 1);
+    return well;
+}
+
+/* initdb's input files again in a folder of their own, but for the settings. The servers that it runs would have
+ * shared memory in /dev/shm, where a killed one leaves it; as files of the cluster it goes with the folder. */
+static bool share_make(const char *from, const char *to)
+{
+    static const char settings[] = "postgresql.conf.sample";
+    char target[2 * PATH_BYTES], link[2 * PATH_BYTES];
+    struct dirent *entry;
+    DIR *files = mkdir(to, 0755) == 0 ? opendir(from) : NULL;
+    bool well = files != NULL;
+
+    while (well && (entry = readdir(files)) != NULL) {
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= PATH_BYTES - 1)
+            continue;
+        snprintf(target, sizeof target, "%s/%s", from, entry->d_name);
+        snprintf(link, sizeof link, "%s/%s", to, entry->d_name);
+        well =
+            strcmp(entry->d_name, settings) == 0 ? settings_copy(target, link) : symlink(target, link) == 0;
+    }
+    if (files != NULL)
+        closedir(files);
+    return well;
+}
+
 /* A new cluster in FOLDER/data. Anyone who can enter the folder, which is its user's alone, may connect. */
 static int cluster_make(const struct database *d, uid_t user, gid_t group, char why[SERVICE_WHY])
 {
-    char program[PATH_BYTES], data[PATH_BYTES], log[PATH_BYTES];
+    char program[PATH_BYTES], data[PATH_BYTES], log[PATH_BYTES], from[PATH_BYTES] = "", share[PATH_BYTES];
+    const char *const show[] = {program, "--show", "-D", data, "-U", "ak", NULL};
     const char *const argv[] = {program,
                                 "-D",
                                 data,
+                                "-L",
+                                share,
                                 "-A",
                                 "trust",
                                 "-U",
@@ -121,19 +197,20 @@ static int cluster_make(const struct database *d, uid_t user, gid_t group, char 
                                 NULL};
     const char *const env[] = {"TZ=UTC", NULL}; /* else it tries every time zone there is */
     struct service_request request = {
-        .argv = argv, .env = env, .directory = d->folder, .err = log, .user = user, .group = group};
-    struct service initdb;
+        .argv = show, .env = env, .directory = d->folder, .err = log, .user = user, .group = group};
 
     snprintf(data, sizeof data, "%s/data", d->folder);
     snprintf(log, sizeof log, "%s/initdb.log", d->folder);
-    if (program_find("initdb", program, why) != 0 || service_start(&initdb, &request, why) != 0)
+    snprintf(share, sizeof share, "%s/share", d->folder);
+    if (program_find("initdb", program, why) != 0 || initdb_run(&request, log, why) != 0)
         return -1;
-    if (service_wait(&initdb, MAKE_MS) != 0) {
-        service_stop(&initdb, SIGTERM, STOP_MS);
-        snprintf(why, SERVICE_WHY, "initdb takes longer than %d s", MAKE_MS / 1000);
+    if (!share_find(log, from) || !share_make(from, share)) {
+        snprintf(why, SERVICE_WHY, "initdb's input files cannot be copied from %.100s to %.150s: %s", from,
+                 share, strerror(errno));
         return -1;
     }
-    return initdb.status == 0 ? 0 : complaint("initdb", log, why);
+    request.argv = argv;
+    return initdb_run(&request, log, why);
 }
 
 /* A line of postmaster.pid, from 1 on, or NULL. */

@@ -4,7 +4,7 @@
  *
  * Nothing of it outlives the launch, whatever ends it: its shared memory is in the folder or marked to go with its
  * last process, and its server processes end once the first of them is gone, which ends with the thread that started
- * it.
+ * it. Where it ends while initdb runs, the server that initdb has at work ends with its input, a moment later.
  */
 #ifndef AK_DATABASE_H
 #define AK_DATABASE_H
