@@ -16,8 +16,8 @@
 #define CPU_TOLERANCE    0.01
 #define CPU_SLACK_NS     2e7 /* a thread's accounts are read just outside of the timed region; some count ticks */
 #define DELAY_SLACK_NS   5e7 /* and it may lose its CPU there */
-#define RSS_SLACK_BYTES                                                                                      \
-    0x100000 /* Linux keeps the resident size of the process a little behind on each CPU */
+#define CLOCKS_SLACK_NS  1e6 /* the clock of the wall's time is another */
+#define RSS_SLACK_BYTES  0x100000 /* each CPU is a little behind with the process's resident size */
 
 /* The value of a column that holds a number; false where it is empty. */
 static bool number(const struct csv_row *row, const char *column, double *value)
@@ -117,8 +117,8 @@ static void check_cpu_time(struct verify *v, const struct csv_row *row)
         return;
     const double all = user + sys + delay + blocked;
     const double slack = DELAY_SLACK_NS * fmax(1, threads / cpus) * threads;
-    if (all > wall * threads * (1 + CPU_TOLERANCE) + slack ||
-        all < wall * (threads > 1 ? 0.5 : 1 - CPU_TOLERANCE) - slack)
+    const double least = threads > 1 ? wall / 2 - slack : wall * (1 - CPU_TOLERANCE) - CLOCKS_SLACK_NS;
+    if (all > wall * threads * (1 + CPU_TOLERANCE) + slack || all < least)
         violation(v, FILE_RUNS, row->line,
                   "cpu_user_ns, cpu_sys_ns, run_delay_ns and blocked_ns are %.0f, expected wall_ns %.0f%s",
                   all, wall, threads > 1 ? " to as much for each thread" : "");

@@ -168,6 +168,7 @@ sees() { # sees TEXT COLUMN N M
 check "ak verify sees another peak" sees "rss_peak_bytes" rss_peak_bytes 2 0
 check "ak verify sees a base above the peak" sees "rss_baseline_bytes .* is above" rss_baseline_bytes 99 0
 check "ak verify sees more CPU time than there was" sees "cpu_user_ns and cpu_sys_ns are" cpu_user_ns 50 1000000000
+check "ak verify sees that CPU time is gone" sees "run_delay_ns and blocked_ns are" cpu_user_ns 0 0
 check "ak verify sees more CPUs than there are" sees "cpus .*, but the machine" cpus 1 4096
 
 # fake COMMAND: a perf whose record runs the command without taking samples, but where it is `true`, and whose script is COMMAND
