@@ -15,8 +15,8 @@
 #define NS_ROUNDING      0.002
 #define CPU_TOLERANCE    0.01
 #define CPU_SLACK_NS     2e7 /* a thread's accounts are read just outside of the timed region; some count ticks */
-#define DELAY_SLACK_NS   5e7 /* and it may lose its CPU there */
-#define CLOCKS_SLACK_NS  1e6 /* the clock of the wall's time is another */
+#define DELAY_SLACK_NS   5e7      /* and it may lose its CPU there */
+#define CLOCKS_SLACK_NS  1e6      /* the clock of the wall's time is another */
 #define RSS_SLACK_BYTES  0x100000 /* each CPU is a little behind with the process's resident size */
 
 /* The value of a column that holds a number; false where it is empty. */
