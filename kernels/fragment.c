@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fragmentation.h"
 #include "kernel.h"
 
 #define TABLE_ENTRIES (SIZE_TABLE_MASK + 1)
@@ -224,22 +225,7 @@ static void teardown(struct ctx *c)
 
 /* ---- metrics ---- */
 
-static void ratios(const struct look *at, double baseline, const char *moment, const char *why)
-{
-    const char *unknown = why != NULL ? why
-                        : at->live == 0 ? "no such look: it needs the memory pass with mem_steps of 2 at least"
-                        : at->rss == 0 ? "the resident size cannot be read" : NULL;
-    const char *no_usable = unknown != NULL ? unknown : at->usable < at->live ? "no malloc_usable_size" : NULL;
-    double rss = (double)at->rss - baseline, live = (double)at->live, usable = (double)at->usable;
-    char name[48];
-
-    snprintf(name, sizeof name, "internal_%s_ratio", moment);
-    ak_metric(name, "", no_usable ? 0 : (usable - live) / live, no_usable);
-    snprintf(name, sizeof name, "external_%s_ratio", moment);
-    ak_metric(name, "", no_usable ? 0 : (rss - usable) / usable, no_usable);
-    snprintf(name, sizeof name, "rss_over_live_%s", moment);
-    ak_metric(name, "", unknown ? 0 : rss / live, unknown);
-}
+#define NO_LOOK "no such look: it needs the memory pass with mem_steps of 2 at least"
 
 /* All threads do the same ops, so the first one's state tells where the last look of the memory pass was. */
 static void report(void)
@@ -264,8 +250,8 @@ static void report(void)
             peak = look;
     }
     const char *why = c->no_alloc ? "a stub served" : NULL;
-    ratios(&peak, (double)baseline.rss, "peak", why);
-    ratios(&end, (double)baseline.rss, "end", why);
+    fragmentation_report(&peak, (double)baseline.rss, "peak", why, NO_LOOK);
+    fragmentation_report(&end, (double)baseline.rss, "end", why, NO_LOOK);
 }
 
 const struct kernel kernel = {

@@ -38,12 +38,7 @@
 
 static const struct param params[] = {
     { "load", PARAM_WORD, "wrk", "", 0, 0, "wrk|rate", "a closed loop, or requests at a constant rate" },
-    { "connections", PARAM_INT, "500", "count", 1, 60000, NULL, "connections of the load" },
-    { "load_threads", PARAM_INT, "12", "count", 1, 1024, NULL, "threads of the load" },
-    { "seconds", PARAM_INT, "5", "s", 1, 3600, NULL, "how long the load lasts" },
-    { "rate", PARAM_INT, "0", "1/s", 0, 10000000, NULL, "with --load rate: requests a second" },
-    { "rest_s", PARAM_INT, "10", "s", 0, 3600, NULL, "from the load's end to the last look at resident memory" },
-    { "port", PARAM_INT, "0", "", 0, 65535, NULL, "where to listen; 0: where nobody does" },
+    LOAD_PARAMS,
     { 0 },
 };
 
@@ -246,36 +241,10 @@ static void teardown(struct ctx *c)
 
 static void report(void)
 {
-    static const struct { const char *name; enum load_value value; double quantile; } times[] = {
-        { "request_mean_ms", LOAD_MEAN, 0 },  { "request_stdev_ms", LOAD_STDEV, 0 },
-        { "request_p50_ms", LOAD_P50, 0.5 },  { "request_p75_ms", LOAD_P75, 0.75 },
-        { "request_p90_ms", LOAD_P90, 0.9 },  { "request_p99_ms", LOAD_P99, 0.99 },
-        { "request_max_ms", LOAD_MAX, 0 },
-    };
-    double requests = load.value[LOAD_REQUESTS], seconds = load.value[LOAD_SECONDS];
-
-    for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++) {
-        double us = load.value[times[i].value], beyond = requests * (1 - times[i].quantile);
-        ak_metric(times[i].name, "ms", us / 1e3,
-                  isnan(us) ? "the load does not tell it" : beyond < 100 ? "too few requests for this quantile" : NULL);
-    }
-    if (!isnan(load.value[LOAD_LATE_P99]))
-        ak_metric("load_late_p99_ms", "ms", load.value[LOAD_LATE_P99] / 1e3, NULL);
-    ak_metric("load_requests_per_s", "1/s", requests / seconds,
-              isnan(requests / seconds) ? "the load does not tell it" : NULL);
+    load_report(&load);
     drive_resident("rss_rest_bytes", rss_rest);
     drive_resident("rss_load_bytes", rss_load);
     drive_resident("rss_after_bytes", rss_after);
-}
-
-static const char *refuse(void)
-{
-    bool rate = strcmp(param_word("load"), "rate") == 0;
-    if (param_int("load_threads") > param_int("connections"))
-        return "--load-threads: each thread of the load needs a connection, see --connections";
-    if (rate != (param_int("rate") > 0))
-        return rate ? "--load rate needs --rate" : "--rate is for --load rate";
-    return NULL;
 }
 
 const struct kernel kernel = {
@@ -289,7 +258,7 @@ const struct kernel kernel = {
     .start_s = 0.2, /* measured with lighttpd: 1.2 s with --seconds 1 --rest-s 0 */
     .app = true,
     .subject = true,
-    .refuse = refuse,
+    .refuse = load_refuse,
     .setup = setup,
     .run = run,
     .ops = ops,

@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drive.h"
 #include "kernel.h"
 #include "memory.h"
 #include "service.h"
@@ -46,13 +47,8 @@
 
 static const struct param params[] = {
     { "load", PARAM_WORD, "wrk", "", 0, 0, NULL, "wrk (a closed loop), rate (an open one), or a program's path" },
-    { "connections", PARAM_INT, "500", "count", 1, 60000, NULL, "connections of the load" },
-    { "load_threads", PARAM_INT, "12", "count", 1, 1024, NULL, "threads of the load" },
-    { "seconds", PARAM_INT, "5", "s", 1, 3600, NULL, "how long the load lasts" },
-    { "rate", PARAM_INT, "0", "1/s", 0, 10000000, NULL, "with --load rate: requests a second" },
-    { "rest_s", PARAM_INT, "10", "s", 0, 3600, NULL, "from the load's end to the last look at resident memory" },
+    LOAD_PARAMS,
     { "idle_ms", PARAM_INT, "60000", "ms", 1, 3600000, NULL, "a connection without a request for so long is closed" },
-    { "port", PARAM_INT, "0", "", 0, 65535, NULL, "where to listen; 0: where nobody does" },
     { 0 },
 };
 
@@ -389,38 +385,12 @@ static void teardown(struct ctx *c)
 
 /* ---- what is told ---- */
 
-static void report_time(const char *name, enum load_value value, double quantile)
-{
-    double us = site.load.value[value], beyond = site.load.value[LOAD_REQUESTS] * (1 - quantile);
-    const char *why = isnan(us)             ? "the load does not tell it"
-                      : beyond + 0.5 < 100 ? "too few requests for this quantile"
-                                           : NULL;
-    ak_metric(name, "ms", us / 1e3, why);
-}
-
-static void report_resident(const char *name, uint64_t bytes)
-{
-    ak_metric(name, "bytes", (double)bytes, bytes == 0 ? "the resident size cannot be read" : NULL);
-}
-
 static void report(void)
 {
-    const double *told = site.load.value;
-
-    report_time("request_mean_ms", LOAD_MEAN, 0);
-    report_time("request_stdev_ms", LOAD_STDEV, 0);
-    report_time("request_p50_ms", LOAD_P50, 0.5);
-    report_time("request_p75_ms", LOAD_P75, 0.75);
-    report_time("request_p90_ms", LOAD_P90, 0.9);
-    report_time("request_p99_ms", LOAD_P99, 0.99);
-    report_time("request_max_ms", LOAD_MAX, 0);
-    if (!isnan(told[LOAD_LATE_P99]))
-        report_time("load_late_p99_ms", LOAD_LATE_P99, 0.99);
-    ak_metric("load_requests_per_s", "1/s", told[LOAD_REQUESTS] / told[LOAD_SECONDS],
-              isnan(told[LOAD_REQUESTS] / told[LOAD_SECONDS]) ? "the load does not tell it" : NULL);
-    report_resident("rss_rest_bytes", site.rss_rest);
-    report_resident("rss_load_bytes", site.rss_load);
-    report_resident("rss_after_bytes", site.rss_after);
+    load_report(&site.load);
+    drive_resident("rss_rest_bytes", site.rss_rest);
+    drive_resident("rss_load_bytes", site.rss_load);
+    drive_resident("rss_after_bytes", site.rss_after);
 }
 
 /* Why the parameters do not go together. */
@@ -430,10 +400,8 @@ static const char *refuse(void)
 
     if (strcmp(param_word("counters"), "sim") == 0)
         return "--counters sim: the load is a program of its own, which the simulated machine does not run";
-    if (param_int("load_threads") > param_int("connections"))
-        return "--load-threads: each thread of the load needs a connection, see --connections";
-    if (rate != (param_int("rate") > 0))
-        return rate ? "--load rate needs --rate" : "--rate is for --load rate";
+    if (load_refuse() != NULL)
+        return load_refuse();
     if (strcmp(param_word("load"), "wrk") != 0 && !rate && strchr(param_word("load"), '/') == NULL)
         return "--load: expected wrk, rate, or the path of a program";
     return NULL;

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fragmentation.h"
 #include "kernel.h"
 #include "options.h"
 #include "replay/score.h"
@@ -469,22 +470,7 @@ static void teardown(struct ctx *c)
 
 /* ---- metrics ---- */
 
-static void ratios(const struct look *at, double baseline, const char *moment, const char *why)
-{
-    const char *unknown = why != NULL     ? why
-                          : at->live == 0 ? "no such look with live bytes: it needs the memory pass"
-                          : at->rss == 0  ? "the resident size cannot be read" : NULL;
-    const char *no_usable = unknown != NULL ? unknown : at->usable < at->live ? "no malloc_usable_size" : NULL;
-    double rss = (double)at->rss - baseline, live = (double)at->live, usable = (double)at->usable;
-    char name[48];
-
-    snprintf(name, sizeof name, "internal_%s_ratio", moment);
-    ak_metric(name, "", no_usable ? 0 : (usable - live) / live, no_usable);
-    snprintf(name, sizeof name, "external_%s_ratio", moment);
-    ak_metric(name, "", no_usable ? 0 : (rss - usable) / usable, no_usable);
-    snprintf(name, sizeof name, "rss_over_live_%s", moment);
-    ak_metric(name, "", unknown ? 0 : rss / live, unknown);
-}
+#define NO_LOOK "no such look with live bytes: it needs the memory pass"
 
 static void report(void)
 {
@@ -501,8 +487,8 @@ static void report(void)
             end = look;
             peak = look.live > peak.live ? look : peak;
         }
-    ratios(&peak, (double)baseline.rss, "peak", why);
-    ratios(&end, (double)baseline.rss, "end", why);
+    fragmentation_report(&peak, (double)baseline.rss, "peak", why, NO_LOOK);
+    fragmentation_report(&end, (double)baseline.rss, "end", why, NO_LOOK);
     for (uint32_t i = 0; i < score.parts; i++) {
         const struct play *p = ak_ctx(i)->priv;
         waits += p->waits;

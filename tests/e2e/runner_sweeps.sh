@@ -32,10 +32,10 @@ for sweep in $sweeps; do
   if grep -q '^counters *= *sim' "$root/experiments/$sweep.sweep"; then
     quick=2 paper=2 trouble=$no_sim whom=glibc,tlfl
   fi
-  # An application takes seconds, and as many launches as its source had.
+  # A launch of an application takes seconds.
   kernel=$(sed -n 's/^kernel *= *//p' "$root/experiments/$sweep.sweep")
   if [ -f "$root/kernels/apps/$kernel.c" ]; then
-    paper=10 whom=glibc,tlfl
+    whom=glibc,tlfl
     [ ! -f "$build/kernels/$kernel.lacks" ] || trouble="$kernel is not built: it takes $(cat "$build/kernels/$kernel.lacks")"
   fi
   case $sweep in

@@ -151,3 +151,40 @@ int load_run(const struct load_plan *plan, bool (*give_up)(void), struct load_re
     result_read(out, result);
     return rc;
 }
+
+/* ---- what a kernel says of it ---- */
+
+#define BEYOND_LEAST 100 /* requests beyond a quantile */
+
+const char *load_refuse(void)
+{
+    bool rate = strcmp(param_word("load"), "rate") == 0;
+
+    if (param_int("load_threads") > param_int("connections"))
+        return "--load-threads: each thread of the load needs a connection, see --connections";
+    if (rate != (param_int("rate") > 0))
+        return rate ? "--load rate needs --rate" : "--rate is for --load rate";
+    return NULL;
+}
+
+void load_report(const struct load_result *load)
+{
+    static const struct { const char *name; enum load_value value; double quantile; } times[] = {
+        { "request_mean_ms", LOAD_MEAN, 0 },  { "request_stdev_ms", LOAD_STDEV, 0 },
+        { "request_p50_ms", LOAD_P50, 0.5 },  { "request_p75_ms", LOAD_P75, 0.75 },
+        { "request_p90_ms", LOAD_P90, 0.9 },  { "request_p99_ms", LOAD_P99, 0.99 },
+        { "request_max_ms", LOAD_MAX, 0 },    { "load_late_p99_ms", LOAD_LATE_P99, 0.99 },
+    };
+    double requests = load->value[LOAD_REQUESTS], rate = requests / load->value[LOAD_SECONDS];
+
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        double us = load->value[times[i].value], beyond = requests * (1 - times[i].quantile);
+        if (times[i].value == LOAD_LATE_P99 && isnan(us)) /* a closed loop is never late */
+            continue;
+        ak_metric(times[i].name, "ms", us / 1e3,
+                  isnan(us)                       ? "the load does not tell it"
+                  : beyond + 0.5 < BEYOND_LEAST ? "too few requests for this quantile"
+                                                  : NULL);
+    }
+    ak_metric("load_requests_per_s", "1/s", rate, isnan(rate) ? "the load does not tell it" : NULL);
+}

@@ -34,6 +34,20 @@ extern const char *const load_name[LOAD_VALUES];
 
 struct load_result { double value[LOAD_VALUES]; };
 
+/* Parameters of every kernel that is driven so, behind its `load`. */
+#define LOAD_PARAMS \
+    { "connections", PARAM_INT, "500", "count", 1, 60000, NULL, "connections of the load" }, \
+    { "load_threads", PARAM_INT, "12", "count", 1, 1024, NULL, "threads of the load" }, \
+    { "seconds", PARAM_INT, "5", "s", 1, 3600, NULL, "how long the load lasts" }, \
+    { "rate", PARAM_INT, "0", "1/s", 0, 10000000, NULL, "with --load rate: requests a second" }, \
+    { "rest_s", PARAM_INT, "10", "s", 0, 3600, NULL, "from the load's end to the last look at resident memory" }, \
+    { "port", PARAM_INT, "0", "", 0, 65535, NULL, "where to listen; 0: where nobody does" }
+
+/* Why those do not go together, or NULL. */
+const char *load_refuse(void);
+/* Metrics of what it told: request_*_ms, load_late_p99_ms, load_requests_per_s. */
+void load_report(const struct load_result *);
+
 /* The path of its program, or NULL where it is not here. */
 const char *load_program(const char *how);
 /* Run it to its end. 0; or -1 with `why`. `give_up` is asked now and then; once it is true the load is stopped. */
