@@ -162,12 +162,15 @@ static bool share_make(const char *from, const char *to)
     bool well = files != NULL;
 
     while (well && (entry = readdir(files)) != NULL) {
-        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= PATH_BYTES - 1)
+        const char *name = entry->d_name;
+        if (name[0] == '.')
             continue;
-        snprintf(target, sizeof target, "%s/%s", from, entry->d_name);
-        snprintf(link, sizeof link, "%s/%s", to, entry->d_name);
-        well =
-            strcmp(entry->d_name, settings) == 0 ? settings_copy(target, link) : symlink(target, link) == 0;
+        well = snprintf(target, sizeof target, "%s/%s", from, name) < (int)sizeof target &&
+               snprintf(link, sizeof link, "%s/%s", to, name) < (int)sizeof link;
+        if (well && strcmp(name, settings) == 0)
+            well = settings_copy(target, link);
+        else if (well)
+            well = symlink(target, link) == 0;
     }
     if (files != NULL)
         closedir(files);
